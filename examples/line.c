@@ -6,7 +6,6 @@
 #include "sumac/worker.h"
 
 #define POINTS SUMAC_REPLICAS_MAX /* so that every replica has one */
-#define STEPS_MAX 10000u
 
 /* How far a x + b is from y at point i, for y = 3 x + 2. */
 static float difference(const float *line, uint32_t i, float *x)
@@ -66,8 +65,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s\n", argv[0]);
         return 2;
     }
-    sumac_check(
-        sumac_client_open(NULL, &client, &error), &error); /* the task that TF_CONFIG says */
+    /* the task that TF_CONFIG says */
+    sumac_check(sumac_client_open(NULL, &client, &error), &error);
     sumac_client_describe(client, &facts);
     /* Nobody waits for the others, so a gradient is of values that the other workers have changed
      * since, N - 1 times and more. Gradient descent that is τ steps late converges while rate ×
@@ -88,7 +87,7 @@ int main(int argc, char **argv)
     sumac_check(sumac_worker_create(&steps, &worker, &error), &error);
     do /* pull, step on every replica, push their mean */
         sumac_check(sumac_worker_step(worker, &error), &error);
-    while (loss(sumac_worker_values(worker)) > 1e-6F && sumac_worker_steps(worker) < STEPS_MAX);
+    while (loss(sumac_worker_values(worker)) > 1e-6F && sumac_worker_steps(worker) < 10000);
     const float *line = sumac_tensor_data(sumac_worker_values(worker));
     printf("y = %.2f x + %.2f\n", (double)line[0], (double)line[1]);
 

@@ -11,13 +11,14 @@ enum { BATCH = 240, STEPS = 400, WEIGHTS = PIXELS + 1 }; /* the last weight is t
 static struct digits_data digits;
 static struct sumac_variable *model; /* (WEIGHTS) */
 
-/* Each replica takes its share of the rows; all apply the sum of their gradients. */
+/* Each replica takes its share of the rows. The model changes by the sum of all gradients: that is
+ * its aggregation. */
 static enum sumac_status
 step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
     const uint32_t id = sumac_replica_id(replica), number = *(const uint32_t *)context;
     float gradient[WEIGHTS] = {0}, loss = 0;
-    struct sumac_value *value, *sums;
+    struct sumac_value *value, *sum;
 
     sumac_check(sumac_variable_read(model, replica, &value, error), error);
     const float *weights = sumac_value_data(value);
@@ -32,43 +33,35 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
             gradient[pixel] += off * row->pixels[pixel] / BATCH;
         gradient[PIXELS] += off / BATCH;
     }
-    struct sumac_value *const both[] = {
-        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(WEIGHTS), gradient),
-        sumac_value_float32(loss)};
-    struct sumac_value *own = sumac_value_list(both, 2);
-    sumac_check(
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error), error);
-    sumac_check(
-        sumac_variable_apply(model, replica, NULL, sumac_value_item(sums, 0), error), error);
-    loss = sumac_value_as_float32(sumac_value_item(sums, 1));
+    struct sumac_value *change = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(WEIGHTS), gradient);
+    struct sumac_value *own = sumac_value_float32(loss);
+    sumac_check(sumac_variable_assign_sub(model, replica, change, NULL, error), error);
+    sumac_check(sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sum, error), error);
     if (id == 0 && (number + 1) % 100 == 0)
-        printf("step %u: loss %.6f\n", number + 1, (double)loss);
+        printf("step %u: loss %.6f\n", number + 1, (double)sumac_value_as_float32(sum));
     sumac_value_unref(value);
+    sumac_value_unref(change);
     sumac_value_unref(own);
-    sumac_value_unref(sums);
+    sumac_value_unref(sum);
     return SUMAC_OK;
 }
 
 int main(int argc, char **argv)
 {
-    struct sumac_value *zeros = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(WEIGHTS), NULL);
     const struct sumac_variable_options options = {
         .name = "model",
-        .initial = zeros,
-        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS}, /* of several ps each has a part */
-        .function = SUMAC_FUNCTION("sgd", {"learning_rate", 1})};
+        .shape = SUMAC_SHAPE(WEIGHTS), /* zeros */
+        .aggregation = SUMAC_REDUCE_SUM,
+        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS}}; /* each ps has a part */
     struct sumac_strategy *strategy;
     struct sumac_error error;
 
-    if (argc > 1) {
-        fprintf(stderr, "usage: %s\n", argv[0]);
+    if (argc > 1 || !digits_data_read(DIGITS_DATA, &digits)) {
+        fprintf(stderr, "usage: %s, which reads " DIGITS_DATA "\n", argv[0]);
         return 2;
     }
-    if (!digits_data_read(DIGITS_DATA, &digits))
-        return 1;
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
     sumac_check(sumac_variable_create(strategy, &options, &model, &error), &error);
-    sumac_value_unref(zeros);
     for (uint32_t number = 0; number < STEPS; number++) {
         const struct sumac_run_options each = {.function = step, .context = &number};
         sumac_check(sumac_strategy_run(strategy, &each, NULL, &error), &error);

@@ -101,16 +101,14 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 static struct sumac_variable *
 create(struct sumac_strategy *strategy, const char *name, struct sumac_shape shape)
 {
-    struct sumac_value *zeros = sumac_value_tensor(SUMAC_FLOAT32, shape, NULL);
     const struct sumac_variable_options options = {
         .name = name,
-        .initial = zeros,
+        .shape = shape, /* zeros */
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5 / BATCH})};
     struct sumac_variable *variable = NULL;
     struct sumac_error error;
 
     sumac_check(sumac_variable_create(strategy, &options, &variable, &error), &error);
-    sumac_value_unref(zeros);
     return variable;
 }
 

@@ -143,8 +143,9 @@ static enum sumac_status zip_items(
         const struct value_path at = {.above = path, .nest = values[0], .index = i};
         for (uint32_t j = 0; j < zip->count; j++)
             below[j] = values[j]->items[i];
-        status = zip_at(zip, below, &at, &items[i], error);
-        assert(status == SUMAC_OK || items[i] == NULL); /* who fails gives nothing */
+        status = zip_at(zip, below, &at, items == NULL ? NULL : &items[i], error);
+        /* who fails gives nothing */
+        assert(status == SUMAC_OK || items == NULL || items[i] == NULL);
     }
     free(below);
     return status;
@@ -159,17 +160,17 @@ static enum sumac_status zip_at(
     if (!value_is_nest(first))
         return zip->map != NULL ? zip->map(zip->context, first, path, mapped, error)
                                 : zip->leaf(zip->context, values, path, mapped, error);
+    if (mapped == NULL)
+        return zip_items(zip, values, path, NULL, error);
     struct sumac_value **items = calloc(first->count + 1, sizeof *items);
     if (items == NULL)
         return value_fail_for_memory(error);
     enum sumac_status status = zip_items(zip, values, path, items, error);
-    if (status == SUMAC_OK) {
-        *mapped = value_make_nest(first->kind, first->keys, items, first->count);
-        status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    } else {
-        for (uint32_t i = 0; i < first->count; i++)
-            sumac_value_unref(items[i]);
-    }
+    if (status == SUMAC_OK)
+        status = value_give(
+            value_make_nest(first->kind, first->keys, items, first->count), mapped, error);
+    else
+        value_unref_all(items, first->count);
     free(items);
     return status;
 }

@@ -68,8 +68,7 @@ copy_slices(const struct sumac_value *slices, struct sumac_value **here, struct 
         sumac_value_unref(rows);
         return status;
     }
-    *here = sumac_value_indexed_slices(rows, indices, slices->dense);
-    return *here == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(sumac_value_indexed_slices(rows, indices, slices->dense), here, error);
 }
 
 enum sumac_status value_bring_here(
@@ -108,14 +107,13 @@ here_items(const struct sumac_value *leaf, struct sumac_value **mapped, struct s
             items[i] = sumac_value_ref(items[0]);
         else
             status = value_map(leaf->items[i], here_leaf, NULL, &items[i], error);
-    if (status == SUMAC_OK) {
-        *mapped = mirrored ? value_mirrored_each(items, count, leaf->first)
-                           : sumac_value_per_replica(items, count, leaf->first);
-        status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    } else {
-        for (uint32_t i = 0; items != NULL && i < count; i++)
-            sumac_value_unref(items[i]);
-    }
+    if (status == SUMAC_OK)
+        status = value_give(
+            mirrored ? value_mirrored_each(items, count, leaf->first)
+                     : sumac_value_per_replica(items, count, leaf->first),
+            mapped, error);
+    else
+        value_unref_all(items, count);
     free(items);
     return status;
 }

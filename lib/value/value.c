@@ -17,6 +17,13 @@ enum sumac_status value_fail_for_memory(struct sumac_error *error)
     return fail_for_memory(error, "no memory for a value");
 }
 
+enum sumac_status
+value_give(struct sumac_value *made, struct sumac_value **given, struct sumac_error *error)
+{
+    *given = made;
+    return made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
 bool value_is_nest(const struct sumac_value *value)
 {
     return value->kind == SUMAC_VALUE_LIST || value->kind == SUMAC_VALUE_TUPLE ||
@@ -148,7 +155,7 @@ struct sumac_value *sumac_value_of(const struct sumac_tensor *tensor)
 
 /* ---- made of others */
 
-static void give_items(struct sumac_value *const *items, uint32_t count)
+void value_unref_all(struct sumac_value *const *items, uint32_t count)
 {
     for (uint32_t i = 0; items != NULL && i < count; i++)
         sumac_value_unref(items[i]);
@@ -178,7 +185,7 @@ make_of(enum sumac_value_kind kind, struct sumac_value *const *items, uint32_t c
         value == NULL ? NULL : malloc((count == 0 ? 1 : count) * sizeof *kept);
 
     if (kept == NULL) {
-        give_items(items, count);
+        value_unref_all(items, count);
         free(value);
         return NULL;
     }

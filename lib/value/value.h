@@ -87,7 +87,7 @@ struct value_path {
 const char *value_path_print(const struct value_path *path, char *text, size_t text_bytes);
 
 /* Make a value of each leaf – of what is neither list, tuple nor dict – in the same nest.
- * `leaf` gives a value, or fails. Gives *mapped. */
+ * `leaf` gives a value, or fails. Gives *mapped (NULL: nothing, and `leaf` gives nothing). */
 typedef enum sumac_status value_map_leaf(
     void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error);
@@ -110,3 +110,8 @@ enum sumac_status value_regroup_as(
 
 /* RESOURCE_EXHAUSTED: no memory for a value. */
 enum sumac_status value_fail_for_memory(struct sumac_error *error);
+/* Gives *given: the value that was made. Fails  RESOURCE_EXHAUSTED: `made` is NULL. */
+enum sumac_status
+value_give(struct sumac_value *made, struct sumac_value **given, struct sumac_error *error);
+/* One reference less of each; NULL has none. */
+void value_unref_all(struct sumac_value *const *items, uint32_t count);

@@ -43,7 +43,7 @@
 
 #include "error.h"
 #include "members.h"
-#include "peers_state.h"
+#include "peers.h"
 #include "../returning.h"
 #include "strategy.h"
 #include "sumac/client.h"

@@ -30,6 +30,11 @@ TEST(what_is_no_variable_is_refused_by_its_name)
         {{.name = long_name, .initial = floats}, "it is UTF-8 of 1 to 1024 bytes"},
         {{.name = "w"}, "w: initial is no tensor"},
         {{.name = "w", .initial = none}, "w: initial is no tensor"},
+        {{.name = "w", .initial = none, .shape = SUMAC_SHAPE(2)}, "w: initial is no tensor"},
+        {{.name = "w", .dtype = (enum sumac_dtype)77}, "w: shape and dtype are those of no tensor"},
+        {{.name = "w", .shape = {.rank = SUMAC_RANK_MAX + 1}}, "are those of no tensor"},
+        {{.name = "w", .dtype = SUMAC_INT32, .aggregation = SUMAC_REDUCE_MEAN},
+         "w: aggregation MEAN of integers"},
         {{.name = "w", .initial = integer, .aggregation = SUMAC_REDUCE_MEAN},
          "w: aggregation MEAN of integers"},
         {{.name = "w", .initial = floats, .synchronization = SUMAC_SYNCHRONIZATION_NONE},
@@ -54,6 +59,32 @@ TEST(what_is_no_variable_is_refused_by_its_name)
     sumac_value_unref(floats);
     sumac_value_unref(none);
     sumac_value_unref(integer);
+    sumac_strategy_destroy(strategy);
+}
+
+TEST(without_a_value_it_begins_with_zeros_of_its_shape_and_type)
+{
+    static const struct {
+        struct sumac_variable_options options;
+        const char *components;
+    } cases[] = {
+        {{.name = "w", .shape = SUMAC_SHAPE(2)}, "(float32[2] 0 0, float32[2] 0 0)"},
+        {{.name = "w", .dtype = SUMAC_INT32}, "(int32[] 0, int32[] 0)"},
+        {{.name = "w", .shape = SUMAC_SHAPE(1, 2), .dtype = SUMAC_UINT8},
+         "(uint8[1, 2] 0 0, uint8[1, 2] 0 0)"},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_variable *variable;
+        struct sumac_value *components;
+
+        assert_int_equal(
+            sumac_variable_create(strategy, &cases[i].options, &variable, NULL), SUMAC_OK);
+        assert_int_equal(sumac_variable_components(variable, &components, NULL), SUMAC_OK);
+        expect_printed(components, cases[i].components);
+        sumac_variable_destroy(variable);
+    }
     sumac_strategy_destroy(strategy);
 }
 

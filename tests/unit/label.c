@@ -6,7 +6,6 @@
 #include "unit.h"
 #include "variable.h"
 #include "each_byte.h"
-#include "label.h"
 
 static bool same(const struct label *one, const struct label *other)
 {

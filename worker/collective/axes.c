@@ -74,18 +74,9 @@ enum sum_kind { SUM_FLOAT32, SUM_FLOAT64, SUM_INTEGER };
 
 static enum sum_kind kind_of(enum sumac_dtype result)
 {
-    switch (sumac_dtype_kind(result)) {
-    case SUMAC_KIND_HALF:
-        return SUM_FLOAT32;
-    case SUMAC_KIND_FLOAT:
-        return result == SUMAC_FLOAT64 ? SUM_FLOAT64 : SUM_FLOAT32;
-    case SUMAC_KIND_INT:
-    case SUMAC_KIND_UINT:
-    case SUMAC_KIND_BOOL:
-    case SUMAC_KIND_NONE:
-        break;
-    }
-    return SUM_INTEGER;
+    if (result == SUMAC_FLOAT64)
+        return SUM_FLOAT64;
+    return sumac_dtype_is_float(result) ? SUM_FLOAT32 : SUM_INTEGER; /* halves, too */
 }
 
 static size_t bytes_of(enum sum_kind kind)
@@ -185,7 +176,7 @@ static const struct {
 struct walk {
     enum sum_kind kind;
     enum sumac_dtype dtype;
-    uint32_t rank, summed;
+    uint32_t rank;
     uint64_t extent[SUMAC_RANK_MAX];
     uint64_t stride[SUMAC_RANK_MAX]; /* among the sums, of elements; 0: along a summed axis */
     uint8_t *sums;
@@ -270,7 +261,6 @@ static void begin(struct walk *walk, const struct sumac_tensor *tensor, uint32_t
 
     walk->dtype = tensor->dtype;
     walk->rank = tensor->shape.rank;
-    walk->summed = summed;
     memcpy(walk->extent, tensor->shape.extent, sizeof walk->extent);
     for (uint32_t axis = walk->rank; axis-- > 0;) {
         const bool kept = (summed >> axis & 1u) == 0;
@@ -297,15 +287,6 @@ static void begin_at_minus_zero(enum sum_kind kind, void *sums, uint64_t count)
         ((float *)sums)[i] = -0.0F;
     for (uint64_t i = 0; kind == SUM_FLOAT64 && i < count; i++)
         ((double *)sums)[i] = -0.0;
-}
-
-static bool
-is_one_of_each(const struct sumac_tensor *const *tensors, uint32_t count, uint32_t summed)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (summed_of(&tensors[i]->shape, summed) != 1)
-            return false;
-    return true;
 }
 
 /* The sums in the type of the result: the low bytes of an integer are what it wraps to. */
@@ -349,7 +330,10 @@ enum sumac_status axes_reduce(
         sumac_value_unref(value);
         return value_fail_for_memory(error);
     }
-    if (is_one_of_each(tensors, count, summed))
+    bool one_of_each = true;
+    for (uint32_t i = 0; i < count; i++)
+        one_of_each = one_of_each && summed_of(&tensors[i]->shape, summed) == 1;
+    if (one_of_each)
         begin_at_minus_zero(walk.kind, walk.sums, sums);
     for (uint32_t i = 0; i < count; i++) {
         begin(&walk, tensors[i], summed);

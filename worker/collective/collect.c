@@ -5,8 +5,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "axes.h"
@@ -70,7 +68,9 @@ static enum sumac_status concatenate(
         join.all_bytes += row_bytes[i];
     }
     if (!host_copy_is_here(tensors[0]->buffer))
-        return on_device_add_gather(collect->on_device, tensors, &shape, result, error);
+        return on_device_add(
+            collect->on_device, &(struct on_device_call){.kind = GROUP_ALL_GATHER}, tensors, &shape,
+            result, error);
     struct sumac_value *value =
         results_make_tensor(collect->strategy->results, tensors[0]->dtype, &shape, &elements);
     if (value == NULL)
@@ -90,23 +90,6 @@ static enum sumac_status concatenate(
 }
 
 /* ---- reduced */
-
-/* Tensors ÷ so many. */
-static enum sumac_status
-divide(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
-{
-    const struct sumac_tensor *const tensor = &(*rows)->tensor;
-    const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
-    struct sumac_value *divided;
-
-    assert(replicas > 0);
-    const enum sumac_status status = axes_reduce(&reduction, &tensor, 1, &divided, error);
-    if (status != SUMAC_OK)
-        return status;
-    sumac_value_unref(*rows);
-    *rows = divided;
-    return SUMAC_OK;
-}
 
 /* Do types and shapes agree, but for the axes of which each replica has as much as it likes? */
 static enum sumac_status check_alike(
@@ -194,8 +177,14 @@ static enum sumac_status reduce_slices(
         status = concatenate(collect, rows, 0, &all_rows, error);
     if (status == SUMAC_OK)
         status = concatenate(collect, indices, 0, &all_indices, error);
-    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
-        status = divide(collect->count, &all_rows, error);
+    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN) {
+        const struct axes_reduction mean = {.op = SUMAC_REDUCE_MEAN, .divisor = collect->count};
+        struct sumac_value *const undivided = all_rows;
+        const struct sumac_tensor *const sums = &undivided->tensor;
+        all_rows = NULL;
+        status = axes_reduce(&mean, &sums, 1, &all_rows, error);
+        sumac_value_unref(undivided);
+    }
     if (status != SUMAC_OK) {
         sumac_value_unref(all_rows);
         sumac_value_unref(all_indices);
@@ -203,8 +192,8 @@ static enum sumac_status reduce_slices(
     }
     if (all_rows->kind == SUMAC_VALUE_MIRRORED)
         return on_device_make_slices(all_rows, all_indices, &leaves[0]->dense, result, error);
-    *result = sumac_value_indexed_slices(all_rows, all_indices, leaves[0]->dense);
-    return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(
+        sumac_value_indexed_slices(all_rows, all_indices, leaves[0]->dense), result, error);
 }
 
 enum sumac_status collect_reduce_leaf(
@@ -250,11 +239,10 @@ static bool is_theirs(const struct collect *collect, const struct sumac_value *c
 
 static bool are_here(const struct sumac_value *const *leaves, uint32_t count)
 {
-    bool here = true;
-
-    for (uint32_t i = 0; here && i < count; i++)
-        here = value_is_here(leaves[i]);
-    return here;
+    for (uint32_t i = 0; i < count; i++)
+        if (!value_is_here(leaves[i]))
+            return false;
+    return true;
 }
 
 /* What the devices do not do is done here, and what comes of it goes to all of them that want it;
@@ -264,11 +252,9 @@ static enum sumac_status collect_here(
     const struct value_path *path, struct sumac_value **mapped, struct sumac_error *error)
 {
     const uint32_t count = collect->count + collect->marks;
-    struct sumac_value **here = calloc(count, sizeof *here), *made = NULL;
+    struct sumac_value *here[SUMAC_REPLICAS_MAX + 1] = {NULL}, *made = NULL;
     const bool spreads = collect->strategy->on_device != NULL;
-    enum sumac_status status = here == NULL ? value_fail_for_memory(error)
-                               : spreads    ? on_device_settle(collect->strategy, error)
-                                            : SUMAC_OK;
+    enum sumac_status status = spreads ? on_device_settle(collect->strategy, error) : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         status = sumac_value_to_host(leaves[i], &here[i], error);
@@ -279,9 +265,7 @@ static enum sumac_status collect_here(
     else if (status == SUMAC_OK)
         *mapped = sumac_value_ref(made);
     sumac_value_unref(made);
-    for (uint32_t i = 0; here != NULL && i < count; i++)
-        sumac_value_unref(here[i]);
-    free(here);
+    value_unref_all(here, count);
     return status;
 }
 
@@ -297,43 +281,38 @@ static enum sumac_status collect_leaf(
                : collect_here(collect, leaves, path, mapped, error);
 }
 
-enum sumac_status collect_all(
-    struct collect *collect, const struct sumac_value *const *values,
-    const struct sumac_communication_options *options, struct sumac_value **result,
+/* Run what was added, if `status` is OK. Returns  the first failure. */
+static enum sumac_status run_calls(
+    struct on_device_calls *calls, enum sumac_status status, struct sumac_value **result,
     struct sumac_error *error)
 {
-    struct on_device_calls device_calls = {
-        .strategy = collect->strategy, .options = *options, .name = collect->call};
-
-    assert(collect->count == collect->strategy->in_sync);
-    if (device_calls.options.timeout_ms == 0)
-        device_calls.options.timeout_ms = collect->strategy->options.timeout_ms;
-    collect->on_device = &device_calls;
-    enum sumac_status status =
-        value_zip(values, collect->count + collect->marks, collect_leaf, collect, result, error);
     if (status == SUMAC_OK) {
-        status = on_device_run(&device_calls, error);
+        status = on_device_run(calls, error);
         if (status != SUMAC_OK) {
             sumac_value_unref(*result);
             *result = NULL;
         }
     }
-    on_device_forget(&device_calls);
+    on_device_forget(calls);
     return status;
 }
 
-enum sumac_status collect_all_reduce(
-    struct sumac_strategy *strategy, const struct call *call,
-    const struct sumac_value *const *values, struct sumac_value **result, struct sumac_error *error)
+enum sumac_status collect_all(
+    struct collect *collect, const struct sumac_value *const *values,
+    const struct sumac_communication_options *options, struct sumac_value **result,
+    struct sumac_error *error)
 {
-    struct collect collect = {
-        .strategy = strategy,
-        .op = call->op,
-        .count = strategy->in_sync,
-        .call = "all_reduce",
-        .leaf = collect_reduce_leaf};
+    struct on_device_calls calls = {
+        .strategy = collect->strategy, .options = *options, .name = collect->call};
 
-    return collect_all(&collect, values, &call->options, result, error);
+    assert(collect->count == collect->strategy->in_sync);
+    if (calls.options.timeout_ms == 0)
+        calls.options.timeout_ms = collect->strategy->options.timeout_ms;
+    collect->on_device = &calls;
+    return run_calls(
+        &calls,
+        value_zip(values, collect->count + collect->marks, collect_leaf, collect, result, error),
+        result, error);
 }
 
 /* ---- gathered */
@@ -381,16 +360,18 @@ enum sumac_status collect_gather_leaf(
                : status;
 }
 
-enum sumac_status collect_all_gather(
+enum sumac_status collect_call(
     struct sumac_strategy *strategy, const struct call *call,
     const struct sumac_value *const *values, struct sumac_value **result, struct sumac_error *error)
 {
+    const bool gathers = call->kind == CALL_ALL_GATHER;
     struct collect collect = {
         .strategy = strategy,
+        .op = call->op,
         .axis = call->axis,
         .count = strategy->in_sync,
-        .call = "all_gather",
-        .leaf = collect_gather_leaf};
+        .call = gathers ? "all_gather" : "all_reduce",
+        .leaf = gathers ? collect_gather_leaf : collect_reduce_leaf};
 
     return collect_all(&collect, values, &call->options, result, error);
 }
@@ -409,14 +390,11 @@ enum sumac_status collect_first(
         *result = sumac_value_ref(values[0]);
         return SUMAC_OK;
     }
-    enum sumac_status status = on_device_add_broadcast(&calls, &values[0]->tensor, result, error);
-    if (status == SUMAC_OK) {
-        status = on_device_run(&calls, error);
-        if (status != SUMAC_OK) {
-            sumac_value_unref(*result);
-            *result = NULL;
-        }
-    }
-    on_device_forget(&calls);
-    return status;
+    const struct sumac_tensor *const first = &values[0]->tensor;
+    return run_calls(
+        &calls,
+        on_device_add(
+            &calls, &(struct on_device_call){.kind = GROUP_BROADCAST}, &first, &first->shape,
+            result, error),
+        result, error);
 }

@@ -4,65 +4,37 @@
 #include "collect.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dtype.h"
 #include "error.h"
 
-/* Rows first … first + count - 1 along an axis. */
+/* Rows first … first + count - 1 along an axis. Along the first axis with more than one element
+ * they are one piece, and of a device's tensor it stays there. */
 static enum sumac_status
-cut(const struct sumac_tensor *whole, uint32_t axis, struct sumac_range range,
+cut(const struct sumac_value *whole, uint32_t axis, struct sumac_range range,
     struct sumac_value **part, struct sumac_error *error)
 {
-    struct sumac_shape shape = whole->shape;
-    uint64_t outer = 1, inner = dtype_bytes(whole->dtype);
-    void *elements;
-
-    assert(axis < shape.rank);
-    assert(range.first + range.count <= shape.extent[axis]);
-    for (uint32_t i = 0; i < axis; i++)
-        outer *= shape.extent[i];
-    for (uint32_t i = axis + 1; i < shape.rank; i++)
-        inner *= shape.extent[i];
-    const uint64_t stride = shape.extent[axis] * inner, bytes = range.count * inner;
-    shape.extent[axis] = range.count;
-    struct sumac_value *value = value_make_tensor(whole->dtype, &shape, &elements);
-    if (value == NULL)
-        return value_fail_for_memory(error);
-    for (uint64_t o = 0; o < outer && bytes > 0; o++)
-        memcpy(
-            (uint8_t *)elements + o * bytes,
-            (const uint8_t *)sumac_tensor_data(whole) + o * stride + range.first * inner,
-            (size_t)bytes);
-    *part = value;
-    return SUMAC_OK;
-}
-
-/* The same, wherever the whole is: along the first axis with more than one element a part of it is
- * one piece, and of a device's it stays there. */
-static enum sumac_status cut_here(
-    const struct sumac_value *whole, uint32_t axis, struct sumac_range range,
-    struct sumac_value **part, struct sumac_error *error)
-{
+    struct sumac_slice slices[SUMAC_RANK_MAX] = {{.kind = SUMAC_SLICE_RANGE}};
     struct sumac_tensor view = whole->tensor;
-    struct sumac_value *here = NULL;
     bool is_piece = true;
 
+    assert(axis < view.shape.rank);
+    assert(range.first + range.count <= view.shape.extent[axis]);
     for (uint32_t i = 0; i < axis; i++)
         is_piece = is_piece && view.shape.extent[i] == 1;
     if (is_piece && !value_is_here(whole)) {
         const uint64_t extent = view.shape.extent[axis];
         view.offset_bytes += extent == 0 ? 0 : sumac_tensor_bytes(&view) / extent * range.first;
         view.shape.extent[axis] = range.count;
-        *part = sumac_value_of(&view);
-        return *part == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+        return value_give(sumac_value_of(&view), part, error);
     }
-    enum sumac_status status = value_bring_here(whole, &here, error);
-    if (status == SUMAC_OK)
-        status = cut(&here->tensor, axis, range, part, error);
-    sumac_value_unref(here);
-    return status;
+    slices[axis] = (struct sumac_slice){
+        .start = (int64_t)range.first,
+        .stop = (int64_t)(range.first + range.count),
+        .has_start = true,
+        .has_stop = true};
+    return sumac_value_slice(whole, slices, axis + 1, part, error);
 }
 
 static enum sumac_status extent_leaf(
@@ -78,8 +50,8 @@ static enum sumac_status extent_leaf(
     const enum sumac_status status = collect_check_axis(collect, &tensor, path, error);
     if (status != SUMAC_OK)
         return status;
-    *mapped = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &tensor->shape.extent[collect->axis]);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    const uint64_t *const extent = &tensor->shape.extent[collect->axis];
+    return value_give(sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), extent), mapped, error);
 }
 
 struct own_part {
@@ -112,32 +84,7 @@ static enum sumac_status own_leaf(
         return collect_fail_leaf(
             &own->collect, path, "is no gradient of what the replicas have gathered together",
             error);
-    return cut_here(leaves[0], (uint32_t)own->collect.axis, range, mapped, error);
-}
-
-/* On the replica's device, where the gradient of the result was. */
-static enum sumac_status place_own(
-    const struct sumac_replica *replica, const struct sumac_value *upstream,
-    const struct sumac_value *part, struct sumac_value **placed, struct sumac_error *error)
-{
-    assert(replica != NULL);
-    if (replica->strategy->on_device != NULL)
-        return on_device_place_like(
-            replica->strategy, replica->index, upstream, part, placed, error);
-    *placed = sumac_value_ref(part);
-    return SUMAC_OK;
-}
-
-/* The first of the calls that it is made of is one that all replicas hear of. */
-static enum sumac_status refuse_gradient(
-    struct sumac_replica *replica, const struct sumac_error *why, struct sumac_error *error)
-{
-    assert(why->status != SUMAC_OK);
-    if (context_is_of(replica))
-        return call_refuse(replica, CALL_ALL_GATHER, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
+    return cut(leaves[0], (uint32_t)own->collect.axis, range, mapped, error);
 }
 
 enum sumac_status sumac_replica_all_gather_gradient(
@@ -160,8 +107,9 @@ enum sumac_status sumac_replica_all_gather_gradient(
                                    : sumac_value_same_nest(upstream, local, &why);
     if (status == SUMAC_OK)
         status = value_map(local, extent_leaf, &own.collect, &extents, &why);
-    if (status != SUMAC_OK)
-        return refuse_gradient(replica, &why, error);
+    if (status != SUMAC_OK) /* all replicas hear it in its first call */
+        return context_is_of(replica) ? call_refuse(replica, CALL_ALL_GATHER, &why, error)
+                                      : fail_again(error, &why);
     status = sumac_replica_all_gather(replica, extents, 0, NULL, &all, error);
     if (status == SUMAC_OK)
         status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, upstream, NULL, &sum, error);
@@ -169,9 +117,10 @@ enum sumac_status sumac_replica_all_gather_gradient(
         const struct sumac_value *const both[] = {sum, all};
         status = value_zip(both, 2, own_leaf, &own, &part, &why);
         if (status == SUMAC_OK)
-            status = place_own(replica, upstream, part, gradient, &why);
-        if (status != SUMAC_OK && error != NULL)
-            *error = why;
+            status = on_device_place_like(
+                replica->strategy, replica->index, upstream, part, gradient, &why);
+        if (status != SUMAC_OK)
+            status = fail_again(error, &why);
     }
     sumac_value_unref(part);
     sumac_value_unref(extents);

@@ -13,33 +13,66 @@
 #include "log.h"
 #include "host_copy.h"
 
-/* ---- open */
+#define BLOCK_BYTES_MIN 512u
 
-static enum sumac_status open_all(
-    const struct sumac_strategy *strategy, struct on_device *on_device, struct sumac_error *error)
+/* ---- memory of values
+ *
+ * A driver takes time to give memory, and may wait for all work on the device. So memory of earlier
+ * values is used again.
+ *
+ * Work in the replica's stream may still read a value that was given up. So a block is used again
+ * in two cases only. The replica's own thread takes it, which writes to it in the same stream. Or
+ * all replicas are in a call, behind the work in their streams, or nothing runs.
+ */
+
+static enum sumac_status
+make(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    enum sumac_status status = SUMAC_OK;
-
-    assert(strategy->own.queues != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
-        const uint32_t timeout_ms = strategy->options.step_timeout_ms;
-        strategy->own.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
-        status = device_queue_open(strategy->own.devices[i], &on_device->queues[i], error);
-        if (status == SUMAC_OK)
-            status = device_event_open(strategy->own.devices[i], &on_device->come[i], error);
-        on_device->weights[i] = 1;
-        on_device->memory[i] = on_device_memory_open(strategy->own.devices[i]);
-        if (status == SUMAC_OK && on_device->memory[i] == NULL)
-            status = value_fail_for_memory(error);
-    }
-    return status;
+    return device_buffer_create(context, bytes, buffer, error);
 }
+
+static bool spare(void *context) { return kept_free_idle(context); }
+
+/* NULL: no memory. */
+static struct kept *open_memory(struct device *device)
+{
+    assert(device->spare == NULL);
+    struct kept *memory = kept_open(&(struct kept_source){
+        .make = make,
+        .context = device,
+        .count_max = ON_DEVICE_KEPT_MAX,
+        .bytes_max = ON_DEVICE_KEPT_BYTES_MAX});
+    if (memory == NULL)
+        return NULL;
+    device->spare = spare; /* for others that want the device's memory */
+    device->spare_context = memory;
+    return memory;
+}
+
+/* So many bytes, of any content. `again`: they may be another value's, which was given up while
+ * work may still read it. Gives  *buffer, with one reference. */
+static enum sumac_status take_memory(
+    struct kept *memory, uint64_t bytes, bool again, struct sumac_buffer **buffer,
+    struct sumac_error *error)
+{
+    const uint64_t blocks = bytes / BLOCK_BYTES_MIN + (bytes % BLOCK_BYTES_MIN != 0 || bytes == 0);
+    const struct kept_wish wish = {
+        .bytes = bytes, .room = blocks * BLOCK_BYTES_MIN, .is_new = !again};
+
+    return bytes <= PTRDIFF_MAX - BLOCK_BYTES_MIN ? kept_take(memory, &wish, buffer, error)
+                                                  : value_fail_for_memory(error);
+}
+
+/* ---- open */
 
 enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_error *error)
 {
+    const uint32_t timeout_ms = strategy->options.step_timeout_ms;
     const struct replicas *own = &strategy->own;
+    enum sumac_status status = SUMAC_OK;
 
     assert(strategy->on_device == NULL);
+    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
     if (own->devices == NULL || own->devices[0]->ops->place == SUMAC_PLACE_HOST)
         return SUMAC_OK;
     struct on_device *on_device = calloc(1, sizeof *on_device);
@@ -47,12 +80,17 @@ enum sumac_status on_device_open(struct sumac_strategy *strategy, struct sumac_e
         return value_fail_for_memory(error);
     strategy->on_device = on_device;
     pthread_mutex_init(&on_device->mutex, NULL);
-    on_device->queues = calloc(strategy->replicas, sizeof(struct device_queue *));
-    on_device->come = calloc(strategy->replicas, sizeof(struct device_event *));
-    on_device->memory = calloc(strategy->replicas, sizeof(struct kept *));
-    return on_device->queues == NULL || on_device->come == NULL || on_device->memory == NULL
-               ? value_fail_for_memory(error)
-               : open_all(strategy, on_device, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
+        own->queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
+        status = device_queue_open(own->devices[i], &on_device->queues[i], error);
+        if (status == SUMAC_OK)
+            status = device_event_open(own->devices[i], &on_device->come[i], error);
+        on_device->weights[i] = 1;
+        on_device->memory[i] = open_memory(own->devices[i]);
+        if (status == SUMAC_OK && on_device->memory[i] == NULL)
+            status = value_fail_for_memory(error);
+    }
+    return status;
 }
 
 void on_device_close(struct sumac_strategy *strategy)
@@ -62,16 +100,14 @@ void on_device_close(struct sumac_strategy *strategy)
     if (on_device == NULL)
         return;
     device_group_close(on_device->group);
-    for (uint32_t i = 0; on_device->queues != NULL && i < strategy->replicas; i++)
+    for (uint32_t i = 0; i < strategy->replicas; i++)
         device_queue_close(on_device->queues[i]);
-    for (uint32_t i = 0; on_device->come != NULL && i < strategy->replicas; i++)
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
         device_event_close(on_device->come[i]);
-    for (uint32_t i = 0; on_device->memory != NULL && i < strategy->replicas; i++)
-        on_device_memory_close(strategy->own.devices[i], on_device->memory[i]);
+        strategy->own.devices[i]->spare = NULL;
+        kept_close(on_device->memory[i]);
+    }
     pthread_mutex_destroy(&on_device->mutex);
-    free(on_device->memory);
-    free(on_device->queues);
-    free(on_device->come);
     free(on_device);
     strategy->on_device = NULL;
 }
@@ -122,9 +158,9 @@ on_device_wait_present(const struct sumac_strategy *strategy, struct sumac_error
 {
     const struct sumac_replica *replica = present_replica(strategy);
 
-    return replica == NULL
-               ? SUMAC_OK
-               : sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
+    if (replica == NULL)
+        return SUMAC_OK;
+    return sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
 }
 
 void on_device_say(const struct sumac_strategy *strategy, const char *line)
@@ -152,13 +188,11 @@ void on_device_give_up(struct sumac_strategy *strategy, const struct sumac_error
 enum sumac_status on_device_check(struct sumac_strategy *strategy, struct sumac_error *error)
 {
     struct on_device *on_device = strategy->on_device;
-    enum sumac_status status = SUMAC_OK;
 
     if (on_device == NULL || !replicas_are_given_up(&strategy->own))
         return SUMAC_OK;
     pthread_mutex_lock(&on_device->mutex);
-    status = fail(
-        error, on_device->failed.status, on_device->failed.reason, "%s", on_device->failed.text);
+    const enum sumac_status status = fail_again(error, &on_device->failed);
     pthread_mutex_unlock(&on_device->mutex);
     return status;
 }
@@ -214,7 +248,7 @@ wait_for_queue(struct sumac_strategy *strategy, uint32_t index, struct sumac_err
         status = device_wait_until(queue, device_until(timeout_ms));
         if (status == SUMAC_DEADLINE_EXCEEDED) {
             on_device_give_up(strategy, &late);
-            return fail(error, status, late.reason, "%s", strategy->on_device->failed.text);
+            return fail_again(error, &strategy->on_device->failed);
         }
     }
     return status == SUMAC_OK ? SUMAC_OK : on_device_fail(strategy, index, queue, status, error);
@@ -238,22 +272,6 @@ static enum sumac_status wait_for(
     return first;
 }
 
-enum sumac_status on_device_settle(struct sumac_strategy *strategy, struct sumac_error *error)
-{
-    struct on_device *on_device = strategy->on_device;
-
-    assert(on_device != NULL);
-    if (on_device_check(strategy, error) != SUMAC_OK)
-        return SUMAC_DEADLINE_EXCEEDED;
-    on_device_come_present(strategy);
-    pthread_mutex_lock(&on_device->mutex);
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        device_await(on_device->queues[i], on_device->come[i]);
-    const enum sumac_status status = wait_for(strategy, NULL, error);
-    pthread_mutex_unlock(&on_device->mutex);
-    return status;
-}
-
 enum sumac_status on_device_update(
     struct sumac_strategy *strategy, struct device_update *const *updates,
     struct sumac_error *error)
@@ -265,14 +283,21 @@ enum sumac_status on_device_update(
         return SUMAC_DEADLINE_EXCEEDED;
     on_device_come_present(strategy);
     pthread_mutex_lock(&on_device->mutex);
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        if (updates[i] != NULL) {
-            device_await(on_device->queues[i], on_device->come[i]);
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
+        if (updates != NULL && updates[i] == NULL)
+            continue;
+        device_await(on_device->queues[i], on_device->come[i]);
+        if (updates != NULL)
             device_update(on_device->queues[i], updates[i]);
-        }
+    }
     const enum sumac_status status = wait_for(strategy, updates, error);
     pthread_mutex_unlock(&on_device->mutex);
     return status;
+}
+
+enum sumac_status on_device_settle(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    return on_device_update(strategy, NULL, error);
 }
 
 /* ---- a leaf */
@@ -306,15 +331,6 @@ bool on_device_are(
     return are;
 }
 
-/* Is this the replica's own thread, or one that does what all replicas wait for? */
-static bool may_take_again(struct sumac_strategy *strategy, uint32_t index)
-{
-    const struct sumac_replica *replica = present_replica(strategy);
-
-    assert(index < strategy->replicas);
-    return replica != NULL && (replica->index == index || calls_all_made(strategy));
-}
-
 enum sumac_status on_device_make(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
     struct sumac_value **made, struct sumac_error *error)
@@ -323,21 +339,22 @@ enum sumac_status on_device_make(
     struct sumac_tensor tensor;
 
     assert(index < strategy->replicas);
-    const bool is_own = may_take_again(strategy, index);
+    /* the replica's own thread, or one that does what all replicas wait for */
+    const struct sumac_replica *replica = present_replica(strategy);
+    const bool is_own = replica != NULL && (replica->index == index || calls_all_made(strategy));
     /* without a run no replica has anything in its stream */
     const bool is_idle = !is_own && pthread_mutex_trylock(&strategy->running) == 0;
     struct sumac_buffer *buffer = NULL;
-    const enum sumac_status status = on_device_memory_take(
-        strategy->on_device->memory[index], bytes, is_own || is_idle, &buffer, error);
+    const enum sumac_status status =
+        take_memory(strategy->on_device->memory[index], bytes, is_own || is_idle, &buffer, error);
     if (is_idle)
         pthread_mutex_unlock(&strategy->running);
     if (status != SUMAC_OK)
         return status;
-    *made = sumac_tensor_view(buffer, 0, like->dtype, &like->shape, &tensor) == SUMAC_OK
-                ? sumac_value_of(&tensor)
-                : NULL;
+    const bool fits = sumac_tensor_view(buffer, 0, like->dtype, &like->shape, &tensor) == SUMAC_OK;
+    const enum sumac_status given = value_give(fits ? sumac_value_of(&tensor) : NULL, made, error);
     sumac_buffer_unref(buffer);
-    return *made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return given;
 }
 
 static enum sumac_status place_tensor(
@@ -375,8 +392,7 @@ static enum sumac_status place_slices(
         sumac_value_unref(rows);
         return status;
     }
-    *placed = sumac_value_indexed_slices(rows, indices, leaf->dense);
-    return *placed == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(sumac_value_indexed_slices(rows, indices, leaf->dense), placed, error);
 }
 
 enum sumac_status on_device_place(
@@ -397,62 +413,23 @@ enum sumac_status on_device_place(
     return status;
 }
 
-enum sumac_status on_device_spread(
-    struct sumac_strategy *strategy, const struct sumac_value *leaf, struct sumac_value **spread,
-    struct sumac_error *error)
-{
-    struct sumac_value *items[SUMAC_REPLICAS_MAX];
-    enum sumac_status status = SUMAC_OK;
-    uint32_t count = 0;
-
-    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
-    for (; status == SUMAC_OK && count < strategy->replicas; count++) {
-        items[count] = NULL;
-        status = on_device_place(strategy, count, leaf, &items[count], error);
-    }
-    if (status != SUMAC_OK) {
-        for (uint32_t i = 0; i < count; i++)
-            sumac_value_unref(items[i]);
-        return status;
-    }
-    *spread = count == 1 ? items[0] : value_mirrored_each(items, count, strategy->first);
-    return *spread == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-}
-
 /* ---- all leaves */
 
 struct placing {
     struct sumac_strategy *strategy;
     uint32_t index;
+    bool all; /* or those alone of which the other value's leaf is on a device */
 };
 
 static enum sumac_status place_leaf(
-    void *context, const struct sumac_value *leaf, const struct value_path *path,
+    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct placing *placing = context;
 
     (void)path;
-    return on_device_place(placing->strategy, placing->index, leaf, mapped, error);
-}
-
-enum sumac_status on_device_place_all(
-    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *value,
-    struct sumac_value **placed, struct sumac_error *error)
-{
-    struct placing placing = {.strategy = strategy, .index = index};
-
-    assert(strategy->on_device != NULL);
-    assert(!value->distributed);
-    return value_map(value, place_leaf, &placing, placed, error);
-}
-
-static enum sumac_status place_leaf_like(
-    void *context, const struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
-{
-    if (!value_is_here(leaves[0]))
-        return place_leaf(context, leaves[1], path, mapped, error);
+    if (placing->strategy->on_device != NULL && (placing->all || !value_is_here(leaves[0])))
+        return on_device_place(placing->strategy, placing->index, leaves[1], mapped, error);
     *mapped = sumac_value_ref(leaves[1]);
     return SUMAC_OK;
 }
@@ -461,12 +438,48 @@ enum sumac_status on_device_place_like(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
     const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
 {
-    struct placing placing = {.strategy = strategy, .index = index};
-    const struct sumac_value *const both[] = {like, value};
+    struct placing placing = {.strategy = strategy, .index = index, .all = like == NULL};
+    const struct sumac_value *const both[] = {like == NULL ? value : like, value};
 
-    assert(strategy->on_device != NULL);
+    assert(!value->distributed);
     assert(index < strategy->replicas);
-    return value_zip(both, 2, place_leaf_like, &placing, placed, error);
+    return value_zip(both, 2, place_leaf, &placing, placed, error);
+}
+
+/* Each replica's own of the value, on its device. Gives items[0 … replicas - 1]. */
+static enum sumac_status place_each(
+    struct sumac_strategy *strategy, const struct sumac_value *value,
+    struct sumac_value *items[SUMAC_REPLICAS_MAX], struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+    uint32_t count = 0;
+
+    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
+    for (; status == SUMAC_OK && count < strategy->replicas; count++) {
+        struct sumac_value *own = NULL;
+        items[count] = NULL;
+        status = sumac_value_select(value, strategy->first + count, &own, error);
+        if (status == SUMAC_OK)
+            status = on_device_place_like(strategy, count, NULL, own, &items[count], error);
+        sumac_value_unref(own);
+    }
+    if (status != SUMAC_OK)
+        value_unref_all(items, count);
+    return status;
+}
+
+enum sumac_status on_device_spread(
+    struct sumac_strategy *strategy, const struct sumac_value *leaf, struct sumac_value **spread,
+    struct sumac_error *error)
+{
+    struct sumac_value *items[SUMAC_REPLICAS_MAX];
+    const uint32_t count = strategy->replicas;
+    const enum sumac_status status = place_each(strategy, leaf, items, error);
+
+    if (status != SUMAC_OK)
+        return status;
+    return value_give(
+        count == 1 ? items[0] : value_mirrored_each(items, count, strategy->first), spread, error);
 }
 
 static enum sumac_status take_one_leaf(
@@ -502,9 +515,10 @@ enum sumac_status sumac_replica_to_device(
     enum sumac_status status = sumac_value_select(value, replica->id, &own, error);
     if (status != SUMAC_OK)
         return status;
-    status = replica->strategy->on_device == NULL
-                 ? sumac_value_to_host(own, placed, error)
-                 : on_device_place_all(replica->strategy, replica->index, own, placed, error);
+    status =
+        replica->strategy->on_device == NULL
+            ? sumac_value_to_host(own, placed, error)
+            : on_device_place_like(replica->strategy, replica->index, NULL, own, placed, error);
     sumac_value_unref(own);
     return status;
 }
@@ -524,7 +538,7 @@ static enum sumac_status check_leaf(
             ", and the strategy has %" PRIu32,
             path == NULL ? "" : " at ", value_path_print(path, where, sizeof where), leaf->first,
             (uint64_t)leaf->first + leaf->count - 1, strategy->in_sync);
-    *mapped = sumac_value_ref(leaf);
+    (void)mapped;
     return SUMAC_OK;
 }
 
@@ -533,30 +547,19 @@ static enum sumac_status distribute_leaf(
     struct sumac_value **mapped, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = context;
-    struct sumac_value *items[SUMAC_REPLICAS_MAX], *own = NULL;
-    enum sumac_status status = SUMAC_OK;
-    uint32_t count = 0;
+    struct sumac_value *items[SUMAC_REPLICAS_MAX];
 
     (void)path;
     if (!value_is_leaf_of_replicas(leaf))
         return on_device_spread(strategy, leaf, mapped, error);
-    for (; status == SUMAC_OK && count < strategy->replicas; count++) {
-        items[count] = NULL;
-        status = sumac_value_select(leaf, strategy->first + count, &own, error);
-        if (status == SUMAC_OK)
-            status = on_device_place_all(strategy, count, own, &items[count], error);
-        sumac_value_unref(own);
-        own = NULL;
-    }
-    if (status != SUMAC_OK) {
-        for (uint32_t i = 0; i < count; i++)
-            sumac_value_unref(items[i]);
+    const enum sumac_status status = place_each(strategy, leaf, items, error);
+    if (status != SUMAC_OK)
         return status;
-    }
-    *mapped = leaf->kind == SUMAC_VALUE_MIRRORED
-                  ? value_mirrored_each(items, count, strategy->first)
-                  : sumac_value_per_replica(items, count, strategy->first);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(
+        leaf->kind == SUMAC_VALUE_MIRRORED
+            ? value_mirrored_each(items, strategy->replicas, strategy->first)
+            : sumac_value_per_replica(items, strategy->replicas, strategy->first),
+        mapped, error);
 }
 
 enum sumac_status sumac_strategy_to_devices(
@@ -571,11 +574,9 @@ enum sumac_status sumac_strategy_to_devices(
             strategy == NULL ? "strategy"
             : value == NULL  ? "value"
                              : "placed");
-    struct sumac_value *checked = NULL;
     enum sumac_status status = context_check_cross(strategy, call, error);
     if (status == SUMAC_OK)
-        status = value_map(value, check_leaf, strategy, &checked, error);
-    sumac_value_unref(checked);
+        status = value_map(value, check_leaf, strategy, NULL, error);
     if (status != SUMAC_OK)
         return status;
     return strategy->on_device == NULL ? sumac_value_to_host(value, placed, error)

@@ -14,22 +14,13 @@
 #include "device_group.h"
 #include "strategy.h"
 
-/* on_device_memory.c: of one device. */
 #define ON_DEVICE_KEPT_MAX 1024u
 #define ON_DEVICE_KEPT_BYTES_MAX (UINT64_C(1) << 30)
-struct kept *on_device_memory_open(struct device *device); /* NULL: no memory */
-void on_device_memory_close(struct device *device, struct kept *memory);
-/* So many bytes, of any content; may they be what another value had, which somebody may have given
- * up without waiting for what reads it? Gives  *buffer, with one reference.
- * Fails  RESOURCE_EXHAUSTED; as the device. */
-enum sumac_status on_device_memory_take(
-    struct kept *memory, uint64_t bytes, bool again, struct sumac_buffer **buffer,
-    struct sumac_error *error);
 
 struct on_device {
-    struct device_queue **queues; /* (replicas), beside those that the replicas run in */
-    struct device_event **come;   /* (replicas), in the replica's queue when it makes a call */
-    struct kept **memory;         /* (replicas) */
+    struct device_queue *queues[SUMAC_REPLICAS_MAX]; /* beside those that the replicas run in */
+    struct device_event *come[SUMAC_REPLICAS_MAX];   /* in its queue when a replica makes a call */
+    struct kept *memory[SUMAC_REPLICAS_MAX];
     double weights[SUMAC_REPLICAS_MAX]; /* of a mean: all the same */
     pthread_mutex_t mutex;              /* guards what follows, and who uses the queues */
     struct device_group *group;         /* NULL: nothing was exchanged yet */
@@ -66,8 +57,8 @@ void on_device_give_up(struct sumac_strategy *strategy, const struct sumac_error
  * Fails  as the device. */
 enum sumac_status on_device_settle(struct sumac_strategy *strategy, struct sumac_error *error);
 
-/* Put one into the queue of each replica that has any (the others' are NULL), behind what it has in
- * its stream, and wait for all of them: what they write is whole then.
+/* Put one into the queue of each replica that has any (the others' are NULL; NULL: none is put into
+ * any), behind what it has in its stream, and wait for all of them: what they write is whole then.
  * Borrows  the updates.
  * Fails    as the device; what they write is anything then. */
 enum sumac_status on_device_update(
@@ -86,11 +77,9 @@ enum sumac_status on_device_fail(
 enum sumac_status on_device_place(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf,
     struct sumac_value **placed, struct sumac_error *error);
-/* The same of each leaf of a value that is not distributed. */
-enum sumac_status on_device_place_all(
-    struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *value,
-    struct sumac_value **placed, struct sumac_error *error);
-/* Of those leaves alone that are on a device in `like`, of the same nest. */
+/* The same of each leaf of a value that is not distributed; of those alone that are on a device in
+ * `like`, of the same nest (NULL: of all). On devices whose memory the host sees it stays as it is.
+ */
 enum sumac_status on_device_place_like(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *like,
     const struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error);
@@ -111,7 +100,16 @@ bool on_device_are(
 
 /* ---- calls of a group, which are begun together */
 
-struct on_device_call;
+struct on_device_call {
+    enum group_call_kind kind;
+    enum sumac_reduce_op op; /* of ALL_REDUCE and REDUCE */
+    enum sumac_dtype dtype;  /* filled in, as what follows */
+    const void **from;       /* (replicas) … */
+    void **to;               /* (replicas) … */
+    uint64_t *elements;      /* (replicas), in one piece of memory with the others */
+    uint64_t bytes;          /* that a replica gets */
+};
+
 struct on_device_calls {
     struct sumac_strategy *strategy;
     struct sumac_communication_options options; /* filled in */
@@ -120,27 +118,12 @@ struct on_device_calls {
     uint32_t count, room;
 };
 
-/* Add the sum of the replicas' tensors, each on its device (on_device_are). The result, mirrored
- * with one copy for each replica, is whole when on_device_run is over. Fails  RESOURCE_EXHAUSTED.
- */
-enum sumac_status on_device_add_sum(
-    struct on_device_calls *calls, enum sumac_reduce_op op,
-    const struct sumac_tensor *const *tensors, struct sumac_value **result,
-    struct sumac_error *error);
-/* The same, of which the device of replica 0 alone gets the result: that is no mirrored one. */
-enum sumac_status on_device_add_reduce(
-    struct on_device_calls *calls, enum sumac_reduce_op op,
-    const struct sumac_tensor *const *tensors, struct sumac_value **result,
-    struct sumac_error *error);
-/* One after the other: along their first axis, or one before which all have one element. `shape` is
- * the result's. */
-enum sumac_status on_device_add_gather(
-    struct on_device_calls *calls, const struct sumac_tensor *const *tensors,
-    const struct sumac_shape *shape, struct sumac_value **result, struct sumac_error *error);
-/* What replica 0 of this process has, in each. */
-enum sumac_status on_device_add_broadcast(
-    struct on_device_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
-    struct sumac_error *error);
+/* Add a call of the replicas' tensors, each on its device (on_device_are); its result has that
+ * shape and is whole when on_device_run is over. Fails  RESOURCE_EXHAUSTED. */
+enum sumac_status on_device_add(
+    struct on_device_calls *calls, const struct on_device_call *kind,
+    const struct sumac_tensor *const *tensors, const struct sumac_shape *shape,
+    struct sumac_value **result, struct sumac_error *error);
 /* Of mirrored rows and indices each replica's slices. Takes  rows, indices. */
 enum sumac_status on_device_make_slices(
     struct sumac_value *rows, struct sumac_value *indices, const struct sumac_shape *dense,

@@ -2,9 +2,7 @@
 /* on_device_calls.c -- what replicas have on their devices is reduced and gathered there: calls are
  * added leaf by leaf, and begun together. */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "dtype.h"
 #include "error.h"
@@ -13,31 +11,7 @@
 
 #define CALLS_AT_ONCE_MAX 256u /* of a start */
 
-struct on_device_call {
-    enum group_call_kind kind;
-    enum sumac_reduce_op op; /* of SUM, and of REDUCE, whose result replica 0 gets */
-    enum sumac_dtype dtype;
-    const void **from;  /* (replicas) … */
-    void **to;          /* (replicas) … */
-    uint64_t *elements; /* (replicas), in one piece of memory with the others */
-    uint64_t bytes;     /* that a replica gets */
-};
-
 /* ---- added */
-
-static bool make_room(struct on_device_calls *calls)
-{
-    assert(calls->count <= calls->room);
-    if (calls->count < calls->room)
-        return true;
-    const uint32_t wanted = calls->room == 0 ? 16 : 2 * calls->room;
-    struct on_device_call *grown = realloc(calls->items, wanted * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    calls->items = grown;
-    calls->room = wanted;
-    return true;
-}
 
 /* What the first replicas get, `count` of them; the others' are NULL. Gives *items. */
 static enum sumac_status make_results(
@@ -55,8 +29,8 @@ static enum sumac_status make_results(
         if (status == SUMAC_OK)
             atomic_store(&items[made]->likeness, likeness);
     }
-    for (uint32_t i = 0; status != SUMAC_OK && i < made; i++)
-        sumac_value_unref(items[i]);
+    if (status != SUMAC_OK)
+        value_unref_all(items, made);
     return status;
 }
 
@@ -70,11 +44,14 @@ add(struct on_device_calls *calls, const struct on_device_call *kind,
     void **arrays = calloc(replicas, 2 * sizeof *arrays + sizeof(uint64_t));
 
     _Static_assert(sizeof(void *) == sizeof(uint64_t), "the three arrays are one piece");
-    if (arrays == NULL || !make_room(calls)) {
+    struct on_device_call *grown =
+        arrays == NULL ? NULL : array_grow(calls->items, calls->count, &calls->room, sizeof *grown);
+    if (grown == NULL) {
         free(arrays);
         return value_fail_for_memory(error);
     }
-    struct on_device_call *call = &calls->items[calls->count++];
+    calls->items = grown;
+    struct on_device_call *call = &grown[calls->count++];
     *call = *kind;
     call->from = (const void **)(void *)arrays;
     call->to = arrays + replicas;
@@ -82,87 +59,44 @@ add(struct on_device_calls *calls, const struct on_device_call *kind,
     call->dtype = tensors[0]->dtype;
     call->bytes = sumac_tensor_bytes(&items[0]->tensor);
     for (uint32_t i = 0; i < replicas; i++) {
-        call->from[i] = sumac_tensor_data(tensors[i]);
+        const struct sumac_tensor *const tensor = tensors[kind->kind == GROUP_BROADCAST ? 0 : i];
+        call->from[i] = sumac_tensor_data(tensor);
         call->to[i] = items[i] == NULL ? NULL : sumac_tensor_data(&items[i]->tensor);
-        call->elements[i] = sumac_tensor_bytes(tensors[i]) / dtype_bytes(call->dtype);
+        call->elements[i] = sumac_tensor_bytes(tensor) / dtype_bytes(call->dtype);
     }
     return SUMAC_OK;
 }
 
-static enum sumac_status add_with_results(
+enum sumac_status on_device_add(
     struct on_device_calls *calls, const struct on_device_call *kind,
-    const struct sumac_tensor *const *tensors, const struct sumac_tensor *like,
+    const struct sumac_tensor *const *tensors, const struct sumac_shape *shape,
     struct sumac_value **result, struct sumac_error *error)
 {
     const uint32_t replicas = calls->strategy->replicas;
     const bool is_one = kind->kind == GROUP_REDUCE;
+    struct sumac_tensor like = *tensors[0];
     struct sumac_value *items[SUMAC_REPLICAS_MAX];
 
     assert(replicas <= SUMAC_REPLICAS_MAX);
-    if (replicas == 1) { /* what it gives is what it gets */
-        *result = sumac_value_of(tensors[0]);
-        return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    }
-    enum sumac_status status = make_results(calls, like, is_one ? 1 : replicas, items, error);
+    assert(shape->rank == like.shape.rank);
+    assert((int)kind->op == 0 || reduce_has(kind->op, tensors[0]->dtype));
+    if (replicas == 1) /* what it gives is what it gets */
+        return value_give(sumac_value_of(tensors[0]), result, error);
+    like.shape = *shape;
+    enum sumac_status status = make_results(calls, &like, is_one ? 1 : replicas, items, error);
     if (status != SUMAC_OK)
         return status;
     status = add(calls, kind, tensors, items, error);
     if (status != SUMAC_OK) {
-        for (uint32_t i = 0; i < replicas; i++)
-            sumac_value_unref(items[i]);
+        value_unref_all(items, replicas);
         return status;
     }
-    *result = is_one ? items[0] : value_mirrored_each(items, replicas, calls->strategy->first);
-    if (*result == NULL) /* and nothing of it is written to */
+    status = value_give(
+        is_one ? items[0] : value_mirrored_each(items, replicas, calls->strategy->first), result,
+        error);
+    if (status != SUMAC_OK) /* nothing of it is written to */
         free((void *)calls->items[--calls->count].from);
-    return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-}
-
-enum sumac_status on_device_add_sum(
-    struct on_device_calls *calls, enum sumac_reduce_op op,
-    const struct sumac_tensor *const *tensors, struct sumac_value **result,
-    struct sumac_error *error)
-{
-    assert(reduce_has(op, tensors[0]->dtype));
-    return add_with_results(
-        calls, &(struct on_device_call){.kind = GROUP_ALL_REDUCE, .op = op}, tensors, tensors[0],
-        result, error);
-}
-
-enum sumac_status on_device_add_reduce(
-    struct on_device_calls *calls, enum sumac_reduce_op op,
-    const struct sumac_tensor *const *tensors, struct sumac_value **result,
-    struct sumac_error *error)
-{
-    assert(reduce_has(op, tensors[0]->dtype));
-    return add_with_results(
-        calls, &(struct on_device_call){.kind = GROUP_REDUCE, .op = op}, tensors, tensors[0],
-        result, error);
-}
-
-enum sumac_status on_device_add_gather(
-    struct on_device_calls *calls, const struct sumac_tensor *const *tensors,
-    const struct sumac_shape *shape, struct sumac_value **result, struct sumac_error *error)
-{
-    struct sumac_tensor like = *tensors[0];
-
-    assert(shape->rank == like.shape.rank);
-    like.shape = *shape;
-    return add_with_results(
-        calls, &(struct on_device_call){.kind = GROUP_ALL_GATHER}, tensors, &like, result, error);
-}
-
-enum sumac_status on_device_add_broadcast(
-    struct on_device_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
-    struct sumac_error *error)
-{
-    const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX]; /* those of others are not read */
-
-    assert(calls->strategy->replicas <= SUMAC_REPLICAS_MAX);
-    for (uint32_t i = 0; i < calls->strategy->replicas; i++)
-        tensors[i] = first;
-    return add_with_results(
-        calls, &(struct on_device_call){.kind = GROUP_BROADCAST}, tensors, first, result, error);
+    return status;
 }
 
 enum sumac_status on_device_make_slices(
@@ -180,10 +114,11 @@ enum sumac_status on_device_make_slices(
         if (items[i] != NULL)
             atomic_store(&items[i]->likeness, likeness);
     }
-    *slices = value_mirrored_each(items, rows->count, rows->first); /* NULL of NULL */
+    const enum sumac_status status = /* NULL of NULL */
+        value_give(value_mirrored_each(items, rows->count, rows->first), slices, error);
     sumac_value_unref(rows);
     sumac_value_unref(indices);
-    return *slices == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return status;
 }
 
 void on_device_forget(struct on_device_calls *calls)
@@ -206,23 +141,11 @@ give_up(struct on_device_calls *calls, const struct sumac_error *why, struct sum
     struct on_device *on_device = calls->strategy->on_device;
 
     assert(on_device->failed.status == SUMAC_OK || replicas_are_given_up(&calls->strategy->own));
-    const enum sumac_status status = fail(
+    (void)fail(
         &on_device->failed, why->status, why->reason,
         "%s: %.360s; the strategy takes no more calls: %s", calls->name, why->text,
         replicas_remedy(&calls->strategy->own, "make the strategy anew"));
-    if (error != NULL)
-        *error = on_device->failed;
-    return status;
-}
-
-static enum sumac_status open_group(struct on_device_calls *calls, struct sumac_error *error)
-{
-    struct on_device *on_device = calls->strategy->on_device;
-
-    if (on_device->group != NULL)
-        return SUMAC_OK;
-    return device_group_open(
-        on_device->queues, calls->strategy->replicas, CALLS_AT_ONCE_MAX, &on_device->group, error);
+    return fail_again(error, &on_device->failed);
 }
 
 static enum sumac_status add_to_group(
@@ -306,13 +229,13 @@ enum sumac_status on_device_run(struct on_device_calls *calls, struct sumac_erro
     on_device_come_present(strategy);
     pthread_mutex_lock(&on_device->mutex);
     if (on_device->failed.status != SUMAC_OK) {
-        status = on_device->failed.status;
-        if (error != NULL)
-            *error = on_device->failed;
+        status = fail_again(error, &on_device->failed);
     } else {
         for (uint32_t i = 0; i < strategy->replicas; i++)
             device_await(on_device->queues[i], on_device->come[i]);
-        status = open_group(calls, error);
+        if (on_device->group == NULL)
+            status = device_group_open(
+                on_device->queues, strategy->replicas, CALLS_AT_ONCE_MAX, &on_device->group, error);
         for (uint32_t i = 0, count; status == SUMAC_OK && i < calls->count; i += count) {
             count = fit(calls, i);
             status = start(calls, i, count, &why);

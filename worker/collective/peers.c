@@ -19,12 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "axes.h"
-#include "dtype.h"
 #include "error.h"
 #include "members.h"
-#include "pack.h"
-#include "peers_state.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
@@ -80,43 +76,23 @@ static enum sumac_status name_it(
     return SUMAC_OK;
 }
 
-/* This worker's; the others say theirs with their first blocks. */
-static enum sumac_status find_attempt(struct strategy_peers *peers, struct sumac_error *error)
+enum sumac_status peers_open(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    struct sumac_client_facts facts;
-
-    assert(peers->index < peers->count);
-    peers->attempts = calloc(peers->count, sizeof *peers->attempts);
-    if (peers->attempts == NULL)
-        return value_fail_for_memory(error);
-    sumac_client_describe(peers->client, &facts);
-    peers->attempts[peers->index] = facts.attempt;
-    return SUMAC_OK;
-}
-
-/* Room for blocks that say why this worker failed: there, whatever it is then short of. */
-static bool reserve_failures(struct strategy_peers *peers)
-{
-    bool reserved = pack_reserve(&peers->failure, FAILURE_BYTES_MAX);
-
-    for (uint32_t i = 0; i < GIVEN_UP_MAX; i++)
-        reserved = pack_reserve(&peers->given_up[i].block, FAILURE_BYTES_MAX) && reserved;
-    return reserved;
-}
-
-enum sumac_status peers_open(
-    const struct sumac_strategy_options *options, struct strategy_peers **peers,
-    struct sumac_error *error)
-{
+    const struct sumac_strategy_options *const options = &strategy->options;
     struct strategy_peers *made = calloc(1, sizeof *made);
+    struct sumac_client_facts facts;
 
     assert(options->client != NULL);
     if (made == NULL)
         return value_fail_for_memory(error);
     pthread_mutex_init(&made->mutex, NULL);
     made->client = options->client;
+    /* room for blocks that say why this worker failed: there, whatever it is then short of */
+    bool reserved = pack_reserve(&made->failure, FAILURE_BYTES_MAX);
+    for (uint32_t i = 0; i < GIVEN_UP_MAX; i++)
+        reserved = pack_reserve(&made->given_up[i].block, FAILURE_BYTES_MAX) && reserved;
     enum sumac_status status =
-        reserve_failures(made) ? copy_workers(options, made, error) : value_fail_for_memory(error);
+        reserved ? copy_workers(options, made, error) : value_fail_for_memory(error);
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)
@@ -127,13 +103,16 @@ enum sumac_status peers_open(
             error,
             "%" PRIu32 " workers with %" PRIu32 " replicas each, and %d are the most together",
             made->count, options->replicas, SUMAC_REPLICAS_MAX);
-    if (status == SUMAC_OK)
-        status = find_attempt(made, error);
     if (status != SUMAC_OK) {
         peers_close(made);
         return status;
     }
-    *peers = made;
+    assert(made->index < made->count);
+    sumac_client_describe(made->client, &facts);
+    made->attempts[made->index] = facts.attempt; /* the others say theirs with their first blocks */
+    strategy->peers = made;
+    strategy->first = made->index * options->replicas;
+    strategy->in_sync = made->count * options->replicas;
     return SUMAC_OK;
 }
 
@@ -157,14 +136,9 @@ void peers_close(struct strategy_peers *peers)
     }
     pack_deinit(&peers->failure);
     pthread_mutex_destroy(&peers->mutex);
-    free(peers->attempts);
     free(peers->workers);
     free(peers);
 }
-
-uint32_t peers_count(const struct strategy_peers *peers) { return peers->count; }
-
-uint32_t peers_index(const struct strategy_peers *peers) { return peers->index; }
 
 /* ---- rounds */
 
@@ -187,27 +161,41 @@ static void pack_failure(struct pack *pack, const struct sumac_error *failed, bo
     pack_u32(pack, ends_run);
 }
 
-struct sending {
-    const struct sumac_strategy *strategy;
-    const struct call *call;
+struct heard {
+    struct call call;
+    struct sumac_axes axes; /* call.axes, where it has any */
+    char name[LABEL_BYTES_MAX];
+};
+
+struct hearing {
+    struct sumac_strategy *strategy;
+    const struct call *made;
+    const struct sumac_value *const *own;
+    struct sumac_value **all;
+    bool ends_run;
+    bool alone;       /* only this worker fails: it has no memory for what the others bring */
+    bool sums_beside; /* the rounds that sum are under way beside the block, not after it */
+    uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
+    uint64_t run, call, attempt; /* of the worker whose block was read last */
+    struct heard *heard;         /* (2): of worker 0, and of another */
+    struct sumac_collective_result *result; /* of the blocks' round. NULL: discarded */
 };
 
 static bool is_sent(const void *context, const struct sumac_tensor *tensor)
 {
-    const struct sending *sending = context;
-    const struct call *call = sending->call;
+    const struct hearing *hearing = context;
+    const struct call *call = hearing->made;
 
     if (call->first_only)
-        return sending->strategy->first == 0;
+        return hearing->strategy->first == 0;
     return (int)call->op == 0 || call->axes != NULL ||
-           !peers_sum_apart(sending->strategy, call->op, tensor);
+           !peers_sum_apart(hearing->strategy, call->op, tensor);
 }
 
-static void pack_call(
-    struct pack *pack, const struct sumac_strategy *strategy, const struct call *call,
-    const struct sumac_value *const *own)
+static void pack_call(struct pack *pack, const struct hearing *hearing)
 {
-    const struct sending sending = {.strategy = strategy, .call = call};
+    const struct call *const call = hearing->made;
+    const uint32_t replicas = hearing->strategy->replicas;
 
     pack_u32(pack, SUMAC_OK);
     pack_u32(pack, (uint32_t)call->kind);
@@ -222,18 +210,12 @@ static void pack_call(
     pack_text(pack, call->name);
     pack_u64(pack, call->sum.bytes);
     pack_u64(pack, call->sum.digest);
-    pack_u32(pack, strategy->replicas);
-    for (uint32_t i = 0; i < strategy->replicas; i++) /* of what the first has, one counts */
-        pack_value(pack, own[call->first_only ? 0 : i], is_sent, &sending);
+    pack_u32(pack, replicas);
+    for (uint32_t i = 0; i < replicas; i++) /* of what the first has, one counts */
+        pack_value(pack, hearing->own[call->first_only ? 0 : i], is_sent, hearing);
 }
 
 /* ---- a block is read */
-
-struct heard {
-    struct call call;
-    struct sumac_axes axes; /* call.axes, where it has any */
-    char name[LABEL_BYTES_MAX];
-};
 
 static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *heard)
 {
@@ -278,29 +260,15 @@ static enum sumac_status hear_failure(
     return fail(error, status, reason, "worker %" PRIu32 ": %.460s", worker, text);
 }
 
-struct hearing {
-    struct sumac_strategy *strategy;
-    const struct call *made;
-    const struct sumac_value *const *own;
-    struct sumac_value **all;
-    bool ends_run;
-    bool alone;       /* only this worker fails: it has no memory for what the others bring */
-    bool sums_beside; /* the rounds that sum are under way beside the block, not after it */
-    uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
-    uint64_t run, call, attempt; /* of the worker whose block was read last */
-    struct heard *heard;         /* (2): of worker 0, and of another */
-    struct sumac_collective_result *result; /* of the blocks' round. NULL: discarded */
-};
-
 /* Has it the elements of every tensor that is sent, and not summed apart? */
 static bool
-has_what_is_sent(const struct sending *sending, bool counts, const struct sumac_value *value)
+has_what_is_sent(const struct hearing *hearing, bool counts, const struct sumac_value *value)
 {
     if (value->kind == SUMAC_VALUE_TENSOR)
         return value_has_elements(value) || sumac_tensor_bytes(&value->tensor) == 0 ||
-               (sending->call->first_only ? !counts : !is_sent(sending, &value->tensor));
+               (hearing->made->first_only ? !counts : !is_sent(hearing, &value->tensor));
     for (uint32_t i = 0; i < value->count; i++)
-        if (!has_what_is_sent(sending, counts, value->items[i]))
+        if (!has_what_is_sent(hearing, counts, value->items[i]))
             return false;
     return true;
 }
@@ -311,12 +279,11 @@ static enum sumac_status
 unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
 {
     enum sumac_status status = SUMAC_OK;
-    struct sumac_error why;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         status = unpack_value(block, &values[i]);
         if (status == SUMAC_OK)
-            status = sumac_value_same_nest(values[0], values[i], &why);
+            status = sumac_value_same_nest(values[0], values[i], NULL);
     }
     return status;
 }
@@ -358,13 +325,10 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
 static enum sumac_status check_elements(const struct hearing *hearing, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = hearing->strategy;
-    const struct sending sending = {.strategy = strategy, .call = hearing->made};
 
-    for (uint32_t i = 0; i < strategy->in_sync; i++) {
-        const uint32_t worker = i / strategy->replicas;
-        if (!has_what_is_sent(&sending, worker == 0, hearing->all[i]))
-            return fail_block(hearing->made, worker, error);
-    }
+    for (uint32_t i = 0; i < strategy->in_sync; i++)
+        if (!has_what_is_sent(hearing, i < strategy->replicas, hearing->all[i]))
+            return fail_block(hearing->made, i / strategy->replicas, error);
     return SUMAC_OK;
 }
 
@@ -496,7 +460,7 @@ static void write_block(
     if (failed != NULL)
         pack_failure(block, failed, ends_run);
     else
-        pack_call(block, hearing->strategy, hearing->made, hearing->own);
+        pack_call(block, hearing);
     const uint64_t bytes = block->used;
     if (!block->failed)
         memcpy(block->bytes, &bytes, sizeof bytes);
@@ -606,9 +570,7 @@ prepare_block(const struct hearing *hearing, struct pack *block, struct sumac_er
                 "workers send each other; reduce several smaller values",
                 call_name(hearing->made->kind), strategy->first + i, PACK_VALUES_MAX);
     write_block(block, hearing, NULL, false);
-    return block->failed || strategy->peers->sums.failed || hearing->heard == NULL
-               ? value_fail_for_memory(error)
-               : SUMAC_OK;
+    return block->failed || strategy->peers->sums.failed ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
 enum sumac_status peers_exchange(
@@ -618,25 +580,23 @@ enum sumac_status peers_exchange(
     struct strategy_peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
     struct sumac_error said, own_failure;
-    struct hearing hearing = {.strategy = strategy, .made = call, .own = own, .all = all};
+    struct heard heard[2];
+    struct hearing hearing = {
+        .strategy = strategy, .made = call, .own = own, .all = all, .heard = heard};
 
     assert(peers != NULL);
     assert(call->value != NULL || failed != NULL);
     pthread_mutex_lock(&peers->mutex);
     peers->in_call = true;
     peers->call++;
-    hearing.heard = calloc(2, sizeof *hearing.heard);
     plan_sums(&hearing, own[0]);
     if (failed == NULL && prepare_block(&hearing, &block, &own_failure) != SUMAC_OK)
         failed = &own_failure;
     const enum sumac_status status = exchange(&hearing, &block, failed, &said);
-    free(hearing.heard);
     pack_deinit(&block);
-    if (status != SUMAC_OK && error != NULL)
-        *error = said;
     if (hearing.ends_run)
         calls_end_run(strategy);
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : fail_again(error, &said);
 }
 
 void peers_finish(struct strategy_peers *peers)

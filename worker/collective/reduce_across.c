@@ -12,26 +12,13 @@
 #include "error.h"
 #include "peers.h"
 
-/* What each replica of this process has of it. */
-static enum sumac_status select_own(
-    const struct sumac_strategy *strategy, const struct sumac_value *value,
-    struct sumac_value **own, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
-        status = sumac_value_select(value, strategy->first + i, &own[i], error);
-    return status;
-}
-
 static enum sumac_status mark_same(
     void *context, const struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     (void)context;
     (void)path;
-    *mapped = sumac_value_mirrored(sumac_value_ref(leaf), 1, 0);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(sumac_value_mirrored(sumac_value_ref(leaf), 1, 0), mapped, error);
 }
 
 /* A leaf that is the same in all replicas, as far as this process knows, becomes mirrored; one that
@@ -60,7 +47,7 @@ static enum sumac_status check_items(
     if (value_is_leaf_of_replicas(leaf) &&
         (uint64_t)leaf->first + leaf->count > collect->strategy->in_sync)
         return collect_fail_leaf(collect, path, "has items of more replicas than there are", error);
-    *mapped = sumac_value_ref(leaf);
+    (void)mapped;
     return SUMAC_OK;
 }
 
@@ -71,16 +58,13 @@ static enum sumac_status take_own(
     struct sumac_value **own, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = collect->strategy;
-    struct sumac_value *checked = NULL;
     struct call one = *call, other = *call;
     struct sumac_error why;
 
     enum sumac_status status =
-        value_map(value, check_items, (void *)(uintptr_t)collect, &checked, error);
-    if (status == SUMAC_OK) {
-        sumac_value_unref(checked);
-        status = select_own(strategy, value, own, error);
-    }
+        value_map(value, check_items, (void *)(uintptr_t)collect, NULL, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+        status = sumac_value_select(value, strategy->first + i, &own[i], error);
     one.value = own[0];
     assert(status != SUMAC_OK || one.value != NULL);
     for (uint32_t i = 1; status == SUMAC_OK && i < strategy->replicas; i++) {
@@ -101,11 +85,9 @@ static enum sumac_status name_leaf(
 {
     struct label *const label = context;
 
-    (void)path;
-    (void)error;
+    (void)path, (void)mapped, (void)error;
     label_add(label, label->used == 0 ? "" : ", ");
     label_add(label, leaf->kind == SUMAC_VALUE_MIRRORED ? "mirrored" : "per_replica");
-    *mapped = sumac_value_ref(leaf);
     return SUMAC_OK;
 }
 
@@ -137,14 +119,11 @@ static enum sumac_status collect_value(
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = collect->strategy;
-    struct sumac_value **own = calloc(strategy->replicas, sizeof *own), **all = NULL;
-    const struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
-    struct sumac_value *marked = NULL, *same = NULL, *all_of = NULL;
+    struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL}, *all[SUMAC_REPLICAS_MAX];
+    const struct sumac_value *zipped[SUMAC_REPLICAS_MAX + 1];
+    struct sumac_value *marked = NULL, *all_of = NULL;
     struct sumac_error why;
     struct label label;
-    enum sumac_status status = own == NULL || zipped == NULL
-                                   ? value_fail_for_memory(&why)
-                                   : take_own(collect, call, value, own, &why);
 
     collect->count = strategy->in_sync;
     collect->marks = true;
@@ -152,36 +131,28 @@ static enum sumac_status collect_value(
     label_init(&label);
     if (collect->items > 0)
         label_print(&label, "item %" PRIu32 " of %" PRIu32, collect->item, collect->items);
+    enum sumac_status status = take_own(collect, call, value, own, &why);
     if (status == SUMAC_OK)
         status = value_map(value, mark_leaf, strategy, &marked, &why);
-    if (status == SUMAC_OK && value_map(marked, name_leaf, &label, &same, &why) == SUMAC_OK)
-        sumac_value_unref(same);
+    if (status == SUMAC_OK)
+        (void)value_map(marked, name_leaf, &label, NULL, &why);
     call->name = label.text;
     call->sum = label.sum;
-    if (own == NULL || zipped == NULL) {
-        status = call_refuse_across(strategy, call->kind, &why, &why);
-    } else {
-        call->value = own[0];
-        status = call_hear_all(
-            strategy, call, value_lend(own), status == SUMAC_OK ? NULL : &why, &all, &why);
-    }
+    call->value = own[0];
+    status =
+        call_hear_all(strategy, call, value_lend(own), status == SUMAC_OK ? NULL : &why, all, &why);
     if (status == SUMAC_OK) {
+        assert(strategy->in_sync <= SUMAC_REPLICAS_MAX);
         memcpy(zipped, all, strategy->in_sync * sizeof *zipped);
         zipped[strategy->in_sync] = marked;
         status = collect_all(collect, zipped, &strategy->options.communication, &all_of, &why);
     }
     if (status == SUMAC_OK)
         status = give(collect, all_of, result, &why);
-    if (own != NULL && zipped != NULL)
-        call_forget_all(strategy, all);
-    for (uint32_t i = 0; own != NULL && i < strategy->replicas; i++)
-        sumac_value_unref(own[i]);
+    call_forget_all(strategy, all);
+    value_unref_all(own, strategy->replicas);
     sumac_value_unref(marked);
-    free(own);
-    free(zipped);
-    if (status != SUMAC_OK && error != NULL)
-        *error = why;
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : fail_again(error, &why);
 }
 
 /* The ps have summed it all the same, as other tensors of its size: the next sum is another leaf's.
@@ -223,23 +194,22 @@ static enum sumac_status reduce_whole_leaf(
     return status;
 }
 
-/* May this thread make it? */
-static enum sumac_status
-check_cross(const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
+/* May this thread make it, with what is given? The other workers hear what is wrong with that. */
+static enum sumac_status check_call(
+    const struct collect *collect, const char *call, const struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
 {
-    if (strategy == NULL)
-        return fail_for_null(error, call, "strategy");
-    return context_check_cross(strategy, call, error);
-}
+    const bool gathers = collect->leaf == collect_gather_leaf;
+    struct sumac_error why;
 
-static enum sumac_status check_given(
-    const char *call, const struct sumac_value *value, struct sumac_value **result,
-    struct sumac_error *error)
-{
     assert(call != NULL);
-    return value != NULL && result != NULL
-               ? SUMAC_OK
-               : fail_for_null(error, call, value == NULL ? "value" : "result");
+    if (collect->strategy == NULL)
+        return fail_for_null(error, call, "strategy");
+    const enum sumac_status status = context_check_cross(collect->strategy, call, error);
+    if (status != SUMAC_OK || (value != NULL && result != NULL))
+        return status;
+    (void)fail_for_null(&why, call, value == NULL ? "value" : "result");
+    return call_refuse_across(collect->strategy, gathers ? CALL_GATHER : CALL_REDUCE, &why, error);
 }
 
 static enum sumac_status reduce(
@@ -259,17 +229,12 @@ enum sumac_status sumac_strategy_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, const struct sumac_value *value,
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
 {
-    static const char name[] = "sumac_strategy_reduce";
     struct collect collect = {
         .strategy = strategy, .op = op, .axes = axes, .call = "reduce", .leaf = reduce_whole_leaf};
-    struct sumac_error why;
+    const enum sumac_status status =
+        check_call(&collect, "sumac_strategy_reduce", value, result, error);
 
-    enum sumac_status status = check_cross(strategy, name, error);
-    if (status != SUMAC_OK)
-        return status;
-    status = check_given(name, value, result, &why);
-    return status == SUMAC_OK ? reduce(&collect, value, result, error)
-                              : call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    return status == SUMAC_OK ? reduce(&collect, value, result, error) : status;
 }
 
 /* Of a list of none: other workers, which may have some, hear of that. */
@@ -277,30 +242,21 @@ static enum sumac_status
 reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = collect->strategy;
-    struct sumac_value *const none = sumac_value_none(), *const made = sumac_value_list(NULL, 0);
+    struct sumac_value *none = NULL, *all[SUMAC_REPLICAS_MAX];
     const struct sumac_value *own[SUMAC_REPLICAS_MAX];
-    struct sumac_value **all = NULL;
-    const struct call call = {
-        .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
     struct sumac_error why;
-    enum sumac_status status;
 
     assert(collect->items == 0);
+    if (value_give(sumac_value_none(), &none, &why) != SUMAC_OK)
+        return call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    const struct call call = {
+        .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
     for (uint32_t i = 0; i < strategy->replicas; i++)
         own[i] = none;
-    if (none == NULL || made == NULL) {
-        (void)value_fail_for_memory(&why);
-        status = call_refuse_across(strategy, CALL_REDUCE, &why, error);
-    } else {
-        status = call_hear_all(strategy, &call, own, NULL, &all, error);
-        call_forget_all(strategy, all);
-    }
+    const enum sumac_status status = call_hear_all(strategy, &call, own, NULL, all, error);
+    call_forget_all(strategy, all);
     sumac_value_unref(none);
-    if (status == SUMAC_OK)
-        *results = made;
-    else
-        sumac_value_unref(made);
-    return status;
+    return status == SUMAC_OK ? value_give(sumac_value_list(NULL, 0), results, error) : status;
 }
 
 static enum sumac_status reduce_items(
@@ -318,29 +274,13 @@ static enum sumac_status reduce_items(
     enum sumac_status status = SUMAC_OK;
     for (collect->item = 0; status == SUMAC_OK && collect->item < values->count; collect->item++)
         status = reduce(collect, values->items[collect->item], &items[collect->item], error);
-    if (status == SUMAC_OK) {
-        *results = sumac_value_list(items, values->count); /* takes them */
-        status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    } else {
-        for (uint32_t i = 0; i < values->count; i++)
-            sumac_value_unref(items[i]);
-    }
+    if (status == SUMAC_OK)
+        status =
+            value_give(sumac_value_list(items, values->count), results, error); /* takes them */
+    else
+        value_unref_all(items, values->count);
     free(items);
     return status;
-}
-
-/* A list of what a list or a tuple has. Takes  it. */
-static enum sumac_status
-make_list(struct sumac_value *nest, struct sumac_value **list, struct sumac_error *error)
-{
-    assert(nest->kind == SUMAC_VALUE_LIST || nest->kind == SUMAC_VALUE_TUPLE);
-    if (nest->kind == SUMAC_VALUE_LIST) {
-        *list = nest;
-        return SUMAC_OK;
-    }
-    *list = value_hold(SUMAC_VALUE_LIST, value_lend(nest->items), nest->count, 0);
-    sumac_value_unref(nest);
-    return *list == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
 /* On devices, in one process: they are one nest, so that the leaves of all of them meet together.
@@ -349,12 +289,15 @@ static enum sumac_status reduce_together(
     struct collect *collect, const struct sumac_value *values, struct sumac_value **results,
     struct sumac_error *error)
 {
-    struct sumac_value *nest = NULL;
+    struct sumac_value *list =
+        value_hold(SUMAC_VALUE_LIST, value_lend(values->items), values->count, 0);
 
     assert(collect->strategy->peers == NULL);
     collect->items = 0; /* nobody else counts them */
-    const enum sumac_status status = reduce(collect, values, &nest, error);
-    return status == SUMAC_OK ? make_list(nest, results, error) : status;
+    const enum sumac_status status =
+        list == NULL ? value_fail_for_memory(error) : reduce(collect, list, results, error);
+    sumac_value_unref(list);
+    return status;
 }
 
 enum sumac_status sumac_strategy_batch_reduce(
@@ -370,16 +313,15 @@ enum sumac_status sumac_strategy_batch_reduce(
         .items = sumac_value_count(values)};
     struct sumac_error why;
 
-    enum sumac_status status = check_cross(strategy, name, error);
+    const enum sumac_status status = check_call(&collect, name, values, results, error);
     if (status != SUMAC_OK)
         return status;
-    status = check_given(name, values, results, &why);
-    if (status == SUMAC_OK && values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE)
-        status = fail_argument(
+    if (values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE) {
+        (void)fail_argument(
             &why, "%s: values is a %s; it is a list of values", name,
             sumac_value_kind_name(values->kind));
-    if (status != SUMAC_OK)
         return call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    }
     if (collect.items == 0)
         return reduce_none(&collect, results, error);
     return strategy->on_device != NULL && strategy->peers == NULL
@@ -407,10 +349,11 @@ static enum sumac_status spread_leaf(
         status = on_device_spread(strategy, leaf, &spread, error);
     if (status != SUMAC_OK)
         return status;
-    *mapped = spread->kind == SUMAC_VALUE_MIRRORED || strategy->in_sync == 1
-                  ? spread
-                  : sumac_value_mirrored(spread, strategy->replicas, strategy->first);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(
+        spread->kind == SUMAC_VALUE_MIRRORED || strategy->in_sync == 1
+            ? spread
+            : sumac_value_mirrored(spread, strategy->replicas, strategy->first),
+        mapped, error);
 }
 
 enum sumac_status sumac_strategy_reduce_to(
@@ -430,21 +373,20 @@ enum sumac_status sumac_strategy_reduce_to(
     struct sumac_value *reduced = NULL;
     struct sumac_error why;
 
-    enum sumac_status status = check_cross(strategy, name, error);
+    enum sumac_status status = check_call(&collect, name, value, result, error);
     if (status != SUMAC_OK)
         return status;
-    status = check_given(name, value, result, &why);
-    if (status == SUMAC_OK && destination != NULL && destination->strategy != strategy)
-        status = fail(
+    if (destination != NULL && destination->strategy != strategy) {
+        (void)fail(
             &why, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "%s: the destination %.200s is a variable of another strategy; strategies do not mix",
             name, destination->name);
-    if (status != SUMAC_OK)
         return call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    }
+    if (!spreads)
+        return reduce(&collect, value, result, error);
     status = reduce(&collect, value, &reduced, error);
-    if (status == SUMAC_OK && !spreads)
-        *result = reduced;
-    if (status != SUMAC_OK || !spreads)
+    if (status != SUMAC_OK)
         return status;
     status = value_map(reduced, spread_leaf, strategy, result, error);
     sumac_value_unref(reduced);
@@ -455,16 +397,11 @@ enum sumac_status sumac_strategy_gather(
     struct sumac_strategy *strategy, const struct sumac_value *value, int64_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
-    static const char name[] = "sumac_strategy_gather";
     struct collect collect = {
         .strategy = strategy, .axis = axis, .call = "gather", .leaf = collect_gather_leaf};
     struct call call = {.kind = CALL_GATHER, .axis = axis};
-    struct sumac_error why;
+    const enum sumac_status status =
+        check_call(&collect, "sumac_strategy_gather", value, result, error);
 
-    const enum sumac_status status = check_cross(strategy, name, error);
-    if (status != SUMAC_OK)
-        return status;
-    return check_given(name, value, result, &why) == SUMAC_OK
-               ? collect_value(&collect, &call, value, result, error)
-               : call_refuse_across(strategy, CALL_GATHER, &why, error);
+    return status == SUMAC_OK ? collect_value(&collect, &call, value, result, error) : status;
 }

@@ -29,9 +29,11 @@ enum sumac_status collect_reduce_elements(
         return axes_reduce(
             &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
     if (!host_copy_is_here(first->buffer))
-        return collect->is_for_one
-                   ? on_device_add_reduce(collect->on_device, collect->op, tensors, result, error)
-                   : on_device_add_sum(collect->on_device, collect->op, tensors, result, error);
+        return on_device_add(
+            collect->on_device,
+            &(struct on_device_call){
+                .kind = collect->is_for_one ? GROUP_REDUCE : GROUP_ALL_REDUCE, .op = collect->op},
+            tensors, &first->shape, result, error);
     struct sumac_value *value =
         results_make_tensor(collect->strategy->results, first->dtype, &first->shape, &to);
     if (value == NULL)

@@ -52,8 +52,9 @@ static void run_on_devices(struct sumac_strategy *strategy, struct shares *share
     for (uint32_t i = 0; i < strategy->helpers; i++)
         replicas_begin(&strategy->own, i, take_on_device, shares);
     shares_take(shares);
-    (void)queues_wait( /* no share fails */
-        strategy->own.queues, strategy->helpers, device_settle, DEVICE_NO_LIMIT, NULL);
+    (void)queues_wait(/* no share fails */
+                      strategy->own.queues, strategy->helpers, device_settle, DEVICE_NO_LIMIT,
+                      NULL);
 }
 
 void shares_run(struct sumac_strategy *strategy, struct shares *shares)

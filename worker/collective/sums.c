@@ -8,14 +8,14 @@
  * next begins when the first of these has been taken.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dtype.h"
 #include "error.h"
 #include "members.h"
-#include "peers_state.h"
+#include "peers.h"
+#include "sumac/collective.h"
 
 #define SENT_BYTES_MAX 65536u /* of all workers together; a larger tensor is summed by the ps */
 #define ALONE_BYTES_MIN (UINT64_C(1) << 20) /* a tensor that is copied into no pack */
@@ -25,13 +25,54 @@
     (UINT64_C(8) << 20) /* of a large one in a round: less than a session's grant */
 #define PACK_ALIGNED_BYTES 64u
 
-/* ---- which */
+/* ---- a round: its options, its end, its errors */
 
-/* Of a call whose values are reduced so. */
-static bool sums_apart(const struct call *call)
+bool peers_know_attempts(const struct strategy_peers *peers)
 {
-    return (int)call->op != 0 && call->axes == NULL && !call->first_only;
+    assert(peers->attempts[peers->index] != 0);
+    for (uint32_t i = 0; i < peers->count; i++)
+        if (peers->attempts[i] == 0)
+            return false;
+    return true;
 }
+
+struct sumac_collective_options peers_next_round(struct strategy_peers *peers, uint32_t timeout_ms)
+{
+    return (struct sumac_collective_options){
+        .name = peers->name,
+        .round = ++peers->round,
+        .tasks = peers->workers,
+        .task_count = peers->worker_count,
+        .allow_non_finite = true,
+        .timeout_ms = timeout_ms};
+}
+
+void peers_wait_out(struct sumac_collective *collective)
+{
+    struct sumac_error error;
+
+    while (collective != NULL &&
+           sumac_collective_wait(collective, 0, &error) == SUMAC_DEADLINE_EXCEEDED) {
+    }
+}
+
+enum sumac_status
+peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error)
+{
+    enum sumac_status status = why->status;
+
+    assert(status != SUMAC_OK);
+    const bool waited =
+        why->reason == SUMAC_REASON_TIMED_OUT || /* the pull, or the round for all */
+        why->reason == SUMAC_REASON_ROUND_TIMED_OUT;
+    if (status == SUMAC_UNAVAILABLE && waited)
+        status = SUMAC_DEADLINE_EXCEEDED;
+    else if (status == SUMAC_ABORTED && why->reason == SUMAC_REASON_MEMBER_GONE)
+        status = SUMAC_UNAVAILABLE;
+    return fail(error, status, why->reason, "%s: %.440s", call_name(call->kind), why->text);
+}
+
+/* ---- which */
 
 bool peers_sum_apart(
     const struct sumac_strategy *strategy, enum sumac_reduce_op op,
@@ -47,23 +88,6 @@ bool peers_sum_apart(
 
 /* ---- planned */
 
-/* Room for one more. NULL: no memory. */
-static void *grow(void *items, uint32_t count, uint32_t *room, size_t bytes)
-{
-    if (count < *room)
-        return items;
-    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
-    void *grown = realloc(items, wanted * bytes);
-    if (grown != NULL)
-        *room = wanted;
-    return grown;
-}
-
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + PACK_ALIGNED_BYTES - 1) / PACK_ALIGNED_BYTES * PACK_ALIGNED_BYTES;
-}
-
 /* The pack that is open for tensors of that type, or a new one. NULL: no memory. */
 static struct summing *find_pack(struct sums *sums, const struct summed *tensor, uint64_t bound)
 {
@@ -76,7 +100,7 @@ static struct summing *find_pack(struct sums *sums, const struct summed *tensor,
     if (last > 0 && sums->packs[last - 1].bytes <= bound)
         return &sums->packs[last - 1];
     struct summing *grown =
-        grow(sums->packs, sums->pack_count, &sums->pack_room, sizeof *sums->packs);
+        array_grow(sums->packs, sums->pack_count, &sums->pack_room, sizeof *sums->packs);
     if (grown == NULL)
         return NULL;
     sums->packs = grown;
@@ -103,7 +127,7 @@ static bool add_parts(struct sums *sums, struct summed *tensor)
 static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uint64_t bound)
 {
     struct summed *grown =
-        grow(sums->tensors, sums->tensor_count, &sums->tensor_room, sizeof *sums->tensors);
+        array_grow(sums->tensors, sums->tensor_count, &sums->tensor_room, sizeof *sums->tensors);
 
     if (grown == NULL)
         return false;
@@ -119,7 +143,8 @@ static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uin
     pack->tensor = sums->tensor_count;
     added->offset_bytes = pack->bytes == ALONE ? 0 : pack->bytes;
     if (pack->bytes != ALONE)
-        pack->bytes += aligned(added->bytes);
+        pack->bytes +=
+            (added->bytes + PACK_ALIGNED_BYTES - 1) / PACK_ALIGNED_BYTES * PACK_ALIGNED_BYTES;
     pack->tensors++;
     sums->tensor_count++;
     return pack->bytes != ALONE || add_parts(sums, added); /* which may move the packs */
@@ -154,7 +179,8 @@ uint32_t sums_plan(
 
     assert(sums->pack_count == 0);
     assert(sums->tensor_count == 0);
-    if (value != NULL && sums_apart(call) && !add_value(sums, strategy, call, value)) {
+    const bool apart = (int)call->op != 0 && call->axes == NULL && !call->first_only;
+    if (value != NULL && apart && !add_value(sums, strategy, call, value)) {
         sums_end(sums);
         sums->failed = true;
     }
@@ -164,30 +190,6 @@ uint32_t sums_plan(
 }
 
 /* ---- begun */
-
-/* What this worker has of the tensors of a pack, one behind the other. NULL: no memory. */
-static struct sumac_value *
-pack_partials(const struct sumac_strategy *strategy, const struct sums *sums, uint32_t number)
-{
-    const struct summing *pack = &sums->packs[number];
-    const struct sumac_shape shape = SUMAC_SHAPE(pack->bytes / dtype_bytes(pack->dtype));
-    void *elements;
-    struct sumac_value *value =
-        results_make_tensor(strategy->results, pack->dtype, &shape, &elements);
-
-    assert(pack->tensors > 1);
-    if (value == NULL)
-        return NULL;
-    memset(elements, 0, (size_t)pack->bytes); /* between them, too */
-    for (uint32_t i = 0; i < sums->tensor_count; i++) {
-        const struct summed *tensor = &sums->tensors[i];
-        if (tensor->pack == number)
-            memcpy(
-                (uint8_t *)elements + tensor->offset_bytes,
-                sumac_tensor_data(&tensor->partial->tensor), (size_t)tensor->bytes);
-    }
-    return value;
-}
 
 /* So much of it as a round has, from there on. NULL: no memory. */
 static struct sumac_value *part_of(const struct sumac_value *whole, uint64_t first_byte)
@@ -220,18 +222,27 @@ static bool take_part(struct sumac_strategy *strategy, uint32_t number)
     return pack->partial != NULL && pack->sum != NULL;
 }
 
-/* The same of a pack of several. */
+/* The same of a pack of several, whose tensors lie one behind the other. */
 static bool take_pack(struct sumac_strategy *strategy, uint32_t number)
 {
     struct sums *sums = &strategy->peers->sums;
     struct summing *pack = &sums->packs[number];
-    void *elements;
+    const struct sumac_shape shape = SUMAC_SHAPE(pack->bytes / dtype_bytes(pack->dtype));
+    void *elements, *to;
 
-    pack->partial = pack_partials(strategy, sums, number);
+    assert(pack->tensors > 1);
+    pack->partial = results_make_tensor(strategy->results, pack->dtype, &shape, &elements);
     if (pack->partial == NULL)
         return false;
-    const struct sumac_tensor *own = &pack->partial->tensor;
-    pack->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
+    memset(elements, 0, (size_t)pack->bytes); /* between them, too */
+    for (uint32_t i = 0; i < sums->tensor_count; i++) {
+        const struct summed *tensor = &sums->tensors[i];
+        if (tensor->pack == number)
+            memcpy(
+                (uint8_t *)elements + tensor->offset_bytes,
+                sumac_tensor_data(&tensor->partial->tensor), (size_t)tensor->bytes);
+    }
+    pack->sum = results_make_tensor(strategy->results, pack->dtype, &shape, &to);
     return pack->sum != NULL;
 }
 
@@ -279,17 +290,12 @@ static enum sumac_status add_leaf(
     struct sumac_strategy *strategy = context;
     struct sums *sums = &strategy->peers->sums;
     const enum sumac_reduce_op op = sums->mean ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM;
-    enum sumac_status status = SUMAC_OK;
 
-    (void)path;
-    if (leaves[0]->kind == SUMAC_VALUE_TENSOR &&
-        peers_sum_apart(strategy, op, &leaves[0]->tensor)) {
-        assert(sums->next_taken < sums->tensor_count);
-        status =
-            collect_own_sum(strategy, leaves, &sums->tensors[sums->next_taken++].partial, error);
-    }
-    *mapped = status == SUMAC_OK ? sumac_value_ref(leaves[0]) : NULL;
-    return status;
+    (void)path, (void)mapped;
+    if (leaves[0]->kind != SUMAC_VALUE_TENSOR || !peers_sum_apart(strategy, op, &leaves[0]->tensor))
+        return SUMAC_OK;
+    assert(sums->next_taken < sums->tensor_count);
+    return collect_own_sum(strategy, leaves, &sums->tensors[sums->next_taken++].partial, error);
 }
 
 enum sumac_status sums_begin(
@@ -297,16 +303,13 @@ enum sumac_status sums_begin(
     struct sumac_error *error)
 {
     struct sums *sums = &strategy->peers->sums;
-    struct sumac_value *same = NULL;
 
     assert(sums->begun == 0);
     assert(!sums->failed); /* else the call has failed before */
     if (sums->pack_count == 0)
         return SUMAC_OK;
-    enum sumac_status status = value_zip(own, strategy->replicas, add_leaf, strategy, &same, error);
-    if (status == SUMAC_OK)
-        sumac_value_unref(same);
-    else
+    enum sumac_status status = value_zip(own, strategy->replicas, add_leaf, strategy, NULL, error);
+    if (status != SUMAC_OK)
         sums_give_up(strategy->peers);
     sums->next_taken = 0;
     for (uint32_t i = 0; status == SUMAC_OK && i < under_way(sums); i++)
@@ -382,8 +385,8 @@ enum sumac_status peers_take_sum(
     struct sumac_tensor part = pack->sum->tensor;
     part.shape = tensor->shape;
     part.offset_bytes += taken->offset_bytes;
-    *sum = pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(taken->sum);
-    return *sum == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(
+        pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(taken->sum), sum, error);
 }
 
 void sums_end(struct sums *sums)

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,7 +36,7 @@
 #define SLEEPS_MIN 64u
 #define SLEEPS_MAX 4096u
 
-bool calls_init(struct sumac_strategy *strategy)
+void calls_init(struct sumac_strategy *strategy)
 {
     struct calls *calls = &strategy->calls;
     pthread_condattr_t attributes;
@@ -49,9 +48,6 @@ bool calls_init(struct sumac_strategy *strategy)
     pthread_condattr_destroy(&attributes);
     pthread_cond_init(&calls->helped, NULL);
     calls->sleeps_next = SLEEPS_MIN;
-    calls->made = calloc(strategy->replicas, sizeof(struct call *));
-    calls->returned = calloc(strategy->replicas, sizeof *calls->returned);
-    return calls->made != NULL && calls->returned != NULL;
 }
 
 void calls_deinit(struct sumac_strategy *strategy)
@@ -59,8 +55,6 @@ void calls_deinit(struct sumac_strategy *strategy)
     struct calls *calls = &strategy->calls;
 
     assert(calls->made_count == 0);
-    free(calls->made);
-    free(calls->returned);
     pthread_cond_destroy(&calls->helped);
     pthread_cond_destroy(&calls->changed);
     pthread_mutex_destroy(&calls->mutex);
@@ -102,12 +96,15 @@ list_missing(const struct sumac_strategy *strategy, bool returned, char *text, s
     return text;
 }
 
-static enum call_kind kind_under_way(const struct sumac_strategy *strategy)
+/* The call under way, as the first replica that has made it says. */
+static const struct call *first_made(const struct sumac_strategy *strategy)
 {
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        if (strategy->calls.made[i] != NULL)
-            return strategy->calls.made[i]->kind;
-    return CALL_MERGE;
+    uint32_t first = 0;
+
+    assert(strategy->calls.made_count > 0);
+    while (strategy->calls.made[first] == NULL)
+        first++;
+    return strategy->calls.made[first];
 }
 
 static uint64_t now_ns(void)
@@ -137,14 +134,6 @@ static void end(struct sumac_strategy *strategy)
     note_change(calls);
 }
 
-static const struct call *first_made(const struct calls *calls, uint32_t replicas)
-{
-    for (uint32_t i = 0; i < replicas; i++)
-        if (calls->made[i] != NULL)
-            return calls->made[i];
-    return NULL;
-}
-
 /* The call has failed for all replicas, and so has each later one of the run. Unlocks while it
  * tells the other workers: that can wait for the network, and the replicas go on meanwhile. */
 static void break_off(struct sumac_strategy *strategy, const struct sumac_error *error)
@@ -158,7 +147,7 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
         calls->broken = *error;
     if (calls->made_count == 0)
         return;
-    first = *first_made(calls, strategy->replicas); /* its owner goes on now */
+    first = *first_made(strategy); /* its owner goes on now */
     struct sumac_value *value = sumac_value_ref(first.value);
     const bool is_merge = calls->is_merge;
     end(strategy);
@@ -198,11 +187,11 @@ hear_failure(const struct sumac_strategy *strategy, uint32_t replica, struct sum
     const struct sumac_error *failed = call->failed;
 
     assert(failed == NULL || failed->status != SUMAC_OK);
-    return failed == NULL
-               ? SUMAC_OK
-               : fail(
-                     error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
-                     call_name(call->kind), strategy->first + replica, failed->text);
+    if (failed == NULL)
+        return SUMAC_OK;
+    return fail(
+        error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
+        call_name(call->kind), strategy->first + replica, failed->text);
 }
 
 /* Some will not come. One of those that are there may have failed already: then that is why. */
@@ -228,7 +217,7 @@ static void look_for_returned(struct sumac_strategy *strategy)
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_MEMBER_GONE,
             "%s, call %" PRIu64 " of the run: %s returned without it, and the others wait for that",
-            call_name(kind_under_way(strategy)), calls->number, missing);
+            call_name(first_made(strategy)->kind), calls->number, missing);
     break_off(strategy, &error);
 }
 
@@ -276,11 +265,7 @@ static enum sumac_status merge(
     if (status != SUMAC_OK)
         return function_failed(error, status, "the function of merge_call");
     error->status = SUMAC_OK; /* of what the function has got over */
-    if (*result == NULL) {
-        *result = sumac_value_none();
-        return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    }
-    return status;
+    return *result == NULL ? value_give(sumac_value_none(), result, error) : SUMAC_OK;
 }
 
 /* With the other workers, of what lies on devices as of what is here. */
@@ -301,45 +286,33 @@ static enum sumac_status exchange_here(
     const struct sumac_error *const told = failed != NULL || status == SUMAC_OK ? failed : &why;
     status = peers_exchange(
         strategy, call, status == SUMAC_OK ? value_lend(here) : own, told, heard, error);
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        sumac_value_unref(here[i]);
+    value_unref_all(here, strategy->replicas);
     return status;
 }
 
 enum sumac_status call_hear_all(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
-    const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error)
+    const struct sumac_error *failed, struct sumac_value *all[SUMAC_REPLICAS_MAX],
+    struct sumac_error *error)
 {
-    struct sumac_value **heard = calloc(strategy->in_sync, sizeof *heard);
-    struct sumac_error none;
-    enum sumac_status status = SUMAC_OK;
-
     assert(own != NULL);
-    if (heard == NULL && failed == NULL) { /* the other workers hear of it */
-        (void)value_fail_for_memory(&none);
-        failed = &none;
-    }
     assert(strategy->in_sync >= strategy->replicas);
+    assert(strategy->in_sync <= SUMAC_REPLICAS_MAX);
+    memset(all, 0, strategy->in_sync * sizeof *all);
     if (strategy->peers != NULL)
-        status = exchange_here(strategy, call, own, failed, heard, error);
-    else if (failed == &none)
-        status = value_fail_for_memory(error);
-    else if (failed != NULL)
-        status = failed->status;
-    for (uint32_t i = 0; status == SUMAC_OK && strategy->peers == NULL && i < strategy->replicas;
-         i++)
-        heard[i] = sumac_value_ref(own[i]);
-    *all = heard;
-    return status;
+        return exchange_here(strategy, call, own, failed, all, error);
+    if (failed != NULL)
+        return failed->status;
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        all[i] = sumac_value_ref(own[i]);
+    return SUMAC_OK;
 }
 
-void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all)
+void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *const *all)
 {
     if (strategy->peers != NULL)
         peers_finish(strategy->peers);
-    for (uint32_t i = 0; all != NULL && i < strategy->in_sync; i++)
-        sumac_value_unref(all[i]);
-    free(all);
+    value_unref_all(all, strategy->in_sync);
 }
 
 static enum sumac_status
@@ -347,7 +320,7 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
 {
     const struct call *first = strategy->calls.made[0];
     const struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL};
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     enum sumac_status status = SUMAC_OK;
     bool reads = false;
 
@@ -363,21 +336,19 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     if (status == SUMAC_OK && strategy->on_device != NULL &&
         (first->kind == CALL_MERGE || first->kind == CALL_WRITE || first->kind == CALL_CREATE))
         status = on_device_settle(strategy, error);
-    if (first->kind == CALL_MERGE || (first->kind == CALL_CREATE && status == SUMAC_OK))
-        status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
-    else if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
-        status = call_refuse_across(strategy, CALL_CREATE, error, error);
-    else
-        status =
-            call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
-    if (status == SUMAC_OK && first->kind == CALL_ALL_REDUCE)
-        status = collect_all_reduce(strategy, first, value_lend(all), result, error);
-    else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
-        status = collect_all_gather(strategy, first, value_lend(all), result, error);
-    else if (status == SUMAC_OK && first->kind == CALL_WRITE)
+    if (status == SUMAC_OK && (first->kind == CALL_MERGE || first->kind == CALL_CREATE))
+        return merge(strategy, own, result, error);
+    if (first->kind == CALL_MERGE)
+        return status;
+    if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
+        return call_refuse_across(strategy, CALL_CREATE, error, error);
+    status = call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, all, error);
+    if (status == SUMAC_OK && first->kind == CALL_WRITE)
         status = write_together(
             first->variable, (enum sumac_write)first->write, value_lend(all), reads ? result : NULL,
             error);
+    else if (status == SUMAC_OK)
+        status = collect_call(strategy, first, value_lend(all), result, error);
     call_forget_all(strategy, all);
     return status;
 }
@@ -395,23 +366,17 @@ static void time_out(struct sumac_strategy *strategy, uint32_t timeout_ms)
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "%s, call %" PRIu64 " of the run, has waited %s for %s",
-            call_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
+            call_name(first_made(strategy)->kind), calls->number, text_time_ms(timeout_ms).text,
             list_missing(strategy, false, missing, sizeof missing));
     break_off(strategy, &error);
 }
 
 static struct timespec after_ms(uint32_t ms)
 {
-    struct timespec at;
+    const uint64_t at_ns = now_ns() + UINT64_C(1000000) * ms;
 
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += ms / 1000;
-    at.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
+    return (struct timespec){
+        .tv_sec = (time_t)(at_ns / 1000000000u), .tv_nsec = (long)(at_ns % 1000000000u)};
 }
 
 /* Has something changed? Who waits for it may sleep if not. Unlocks meanwhile. */
@@ -515,11 +480,10 @@ take(struct calls *calls, uint64_t number, struct sumac_value **result, struct s
 {
     const struct sumac_error *why = calls->over == number ? &calls->error : &calls->broken;
 
-    if (why->status == SUMAC_OK)
-        *result = calls->result; /* its own reference */
-    else if (error != NULL)
-        *error = *why;
-    return why->status;
+    if (why->status != SUMAC_OK)
+        return fail_again(error, why);
+    *result = calls->result; /* its own reference */
+    return SUMAC_OK;
 }
 
 /* The last one to come computes. True: it is over, of which those that sleep are to be told. */
@@ -561,10 +525,9 @@ enum sumac_status call_with_others(
 {
     struct sumac_strategy *strategy = replica->strategy;
     struct calls *calls = &strategy->calls;
-    enum sumac_status status;
     const uint32_t timeout_ms =
         call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
-
+    enum sumac_status status;
     bool over = false;
 
     assert(call->value != NULL || call->failed != NULL);
@@ -573,9 +536,7 @@ enum sumac_status call_with_others(
         on_device_come(replica);
     pthread_mutex_lock(&calls->mutex);
     if (calls->broken.status != SUMAC_OK) {
-        status = calls->broken.status;
-        if (error != NULL)
-            *error = calls->broken;
+        status = fail_again(error, &calls->broken);
     } else {
         const uint64_t number = calls->number;
         over = make(strategy, replica->index, call);
@@ -585,6 +546,19 @@ enum sumac_status call_with_others(
     pthread_mutex_unlock(&calls->mutex);
     if (over) /* who wakes finds the mutex free */
         pthread_cond_broadcast(&calls->changed);
+    return status;
+}
+
+enum sumac_status call_for_own(
+    struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct sumac_value *all = NULL;
+
+    enum sumac_status status = call_with_others(replica, call, &all, error);
+    if (status == SUMAC_OK && result != NULL)
+        status = sumac_value_select(all, replica->id, result, error);
+    sumac_value_unref(all);
     return status;
 }
 
@@ -612,11 +586,9 @@ enum sumac_status call_refuse(
     const struct call call = {.kind = kind};
 
     assert(context_is_of(replica));
-    if ((kind == CALL_MERGE ? strategy->replicas : strategy->in_sync) > 1)
-        return call_fail_with_others(replica, &call, failed, error);
-    if (error != NULL)
-        *error = *failed;
-    return failed->status;
+    return (kind == CALL_MERGE ? strategy->replicas : strategy->in_sync) > 1
+               ? call_fail_with_others(replica, &call, failed, error)
+               : fail_again(error, failed);
 }
 
 enum sumac_status call_refuse_across(
@@ -625,17 +597,14 @@ enum sumac_status call_refuse_across(
 {
     const struct sumac_value *const none[SUMAC_REPLICAS_MAX] = {NULL}; /* who has failed has none */
     const struct call call = {.kind = kind};
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     struct sumac_error why = *failed;
-    enum sumac_status status = failed->status;
 
     assert(failed->status != SUMAC_OK);
     if (strategy->peers != NULL) {
-        status = call_hear_all(strategy, &call, none, failed, &all, &why);
+        why.status = call_hear_all(strategy, &call, none, failed, all, &why);
         call_forget_all(strategy, all);
     }
-    assert(status != SUMAC_OK);
-    if (error != NULL)
-        *error = why;
-    return status;
+    assert(why.status != SUMAC_OK);
+    return fail_again(error, &why);
 }

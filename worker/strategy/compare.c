@@ -1,40 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c -- do replicas make the same call, of the same nest, types and shapes? */
+/* compare.c -- do replicas make the same call, of the same nest, types and shapes? Its label is a
+ * text that tells one call from another, as far as there is room, and its digest. */
 #include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "error.h"
 #include "text.h"
 
-const char *call_name(enum call_kind kind)
+/* ---- labels
+ *
+ * FNV-1a: Fowler, Noll, Vo, Eastlake, "The FNV Non-Cryptographic Hash Algorithm", RFC 9923. Labels
+ * differ by mistake, not by intent, so the digest need not be a secure one.
+ */
+#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x00000100000001b3)
+
+void label_init(struct label *label)
 {
-    switch (kind) {
-    case CALL_ALL_REDUCE:
-        return "all_reduce";
-    case CALL_ALL_GATHER:
-        return "all_gather";
-    case CALL_MERGE:
-        return "merge_call";
-    case CALL_WRITE:
-        return "a variable's write";
-    case CALL_REDUCE:
-        return "reduce";
-    case CALL_GATHER:
-        return "gather";
-    case CALL_CREATE:
-        return "a variable's creation";
-    case CALL_READ:
-        return "a variable's read";
-    }
-    return "none";
+    label->text[0] = '\0';
+    label->used = 0;
+    label->sum = (struct label_sum){.bytes = 0, .digest = FNV_OFFSET};
 }
 
+void label_add(struct label *label, const char *text)
+{
+    uint64_t digest = label->sum.digest, bytes = 0;
+
+    assert(label->used < sizeof label->text);
+    for (; text[bytes] != '\0'; bytes++)
+        digest = (digest ^ (uint8_t)text[bytes]) * FNV_PRIME;
+    if (label->used == label->sum.bytes) /* nothing was cut yet */
+        label->used +=
+            text_print(label->text + label->used, sizeof label->text - label->used, "%s", text);
+    label->sum.digest = digest;
+    label->sum.bytes += bytes;
+}
+
+void label_print(struct label *label, const char *format, ...)
+{
+    char text[LABEL_PRINT_BYTES_MAX + 1];
+    va_list values;
+
+    assert(label->used <= label->sum.bytes);
+    va_start(values, format);
+    (void)text_print_values(text, sizeof text, format, values);
+    va_end(values);
+    label_add(label, text);
+}
+
+/* ---- values */
+
+const char *call_name(enum call_kind kind)
+{
+    static const char *const names[] = {
+        [CALL_ALL_REDUCE] = "all_reduce",
+        [CALL_ALL_GATHER] = "all_gather",
+        [CALL_MERGE] = "merge_call",
+        [CALL_WRITE] = "a variable's write",
+        [CALL_REDUCE] = "reduce",
+        [CALL_GATHER] = "gather",
+        [CALL_CREATE] = "a variable's creation",
+        [CALL_READ] = "a variable's read"};
+
+    _Static_assert(sizeof names / sizeof names[0] == CALL_KINDS, "each kind has a name");
+    return (uint32_t)kind < CALL_KINDS ? names[kind] : "none";
+}
+
+/* Calls of two replicas. */
 struct compare {
+    const struct call *call, *other_call;
     uint32_t one, other; /* replicas */
-    const struct call *call;
 };
 
 static enum sumac_status fail_leaf(
@@ -107,28 +146,21 @@ static enum sumac_status compare_leaf(
         return fail_leaf(
             compare, path, describe(leaves[0], one, sizeof one),
             describe(leaves[1], other, sizeof other), error);
-    *mapped = sumac_value_ref(leaves[0]);
+    (void)mapped;
     return SUMAC_OK;
 }
 
-static enum sumac_status compare_values(
-    const struct compare *compare, const struct sumac_value *one, const struct sumac_value *other,
-    struct sumac_error *error)
+static enum sumac_status compare_values(const struct compare *compare, struct sumac_error *error)
 {
-    const struct sumac_value *const both[] = {one, other};
-    struct sumac_value *same = NULL;
+    const struct sumac_value *const both[] = {compare->call->value, compare->other_call->value};
     struct sumac_error why;
 
-    assert(one != NULL && other != NULL);
-    if (sumac_value_same_nest(one, other, &why) != SUMAC_OK)
+    assert(both[0] != NULL && both[1] != NULL);
+    if (sumac_value_same_nest(both[0], both[1], &why) != SUMAC_OK)
         return fail(
             error, why.status, why.reason, "%s: replicas %" PRIu32 " and %" PRIu32 ": %.380s",
             call_name(compare->call->kind), compare->one, compare->other, why.text);
-    const enum sumac_status status =
-        value_zip(both, 2, compare_leaf, (void *)(uintptr_t)compare, &same, error);
-    if (status == SUMAC_OK)
-        sumac_value_unref(same);
-    return status;
+    return value_zip(both, 2, compare_leaf, (void *)(uintptr_t)compare, NULL, error);
 }
 
 /* ---- the calls themselves */
@@ -160,10 +192,9 @@ static const char *shown_of(const char *name, const char *other, const char **be
     return name + from;
 }
 
-static enum sumac_status fail_names(
-    const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
-    struct sumac_error *error)
+static enum sumac_status fail_names(const struct compare *compare, struct sumac_error *error)
 {
+    const struct call *const one = compare->call, *const other = compare->other_call;
     const char *const name = name_of(one), *const other_name = name_of(other);
     const char *before, *other_before;
     const char *const shown = shown_of(name, other_name, &before);
@@ -173,18 +204,18 @@ static enum sumac_status fail_names(
         return fail_invalid(
             error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " comes with %s%.*s, and replica %" PRIu32 " with %s%.*s",
-            call_name(one->kind), one_replica, before, SHOWN_BYTES, shown, other_replica,
+            call_name(one->kind), compare->one, before, SHOWN_BYTES, shown, compare->other,
             other_before, SHOWN_BYTES, other_shown);
     if (one->sum.bytes != other->sum.bytes || one->sum.digest != other->sum.digest)
         return fail_invalid(
             error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " comes with %.*s…, and replica %" PRIu32
             " with another, which is the same in its first %zu bytes",
-            call_name(one->kind), one_replica, SHOWN_BYTES, name, other_replica, strlen(name));
+            call_name(one->kind), compare->one, SHOWN_BYTES, name, compare->other, strlen(name));
     return fail_invalid(
         error, SUMAC_REASON_STEP_DIFFERS,
         "%s: replica %" PRIu32 " comes with %.*s, and replica %" PRIu32 " with another %.*s",
-        call_name(one->kind), one_replica, SHOWN_BYTES, name, other_replica, SHOWN_BYTES, name);
+        call_name(one->kind), compare->one, SHOWN_BYTES, name, compare->other, SHOWN_BYTES, name);
 }
 
 static bool same_name(const struct call *one, const struct call *other)
@@ -195,18 +226,18 @@ static bool same_name(const struct call *one, const struct call *other)
 }
 
 /* Of replicas of this process, which may change a model's variables at once. */
-static enum sumac_status compare_variables(
-    const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
-    struct sumac_error *error)
+static enum sumac_status compare_variables(const struct compare *compare, struct sumac_error *error)
 {
-    assert(one_replica < other_replica);
+    const struct call *const one = compare->call, *const other = compare->other_call;
+
+    assert(compare->one < compare->other);
     assert(one->kind == other->kind);
     if (one->variable_count != other->variable_count)
         return fail_invalid(
             error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " comes with %" PRIu32 " variables, and replica %" PRIu32
             " with %" PRIu32,
-            call_name(one->kind), one_replica, one->variable_count, other_replica,
+            call_name(one->kind), compare->one, one->variable_count, compare->other,
             other->variable_count);
     for (uint32_t i = 0; i < one->variable_count; i++) {
         const char *const name = sumac_variable_name(one->variables[i]);
@@ -216,7 +247,7 @@ static enum sumac_status compare_variables(
                 error, SUMAC_REASON_STEP_DIFFERS,
                 "%s: replica %" PRIu32 " comes with %.150s as variables[%" PRIu32
                 "], and replica %" PRIu32 " with %s%.150s",
-                call_name(one->kind), one_replica, name, i, other_replica,
+                call_name(one->kind), compare->one, name, i, compare->other,
                 strcmp(name, other_name) == 0 ? "another " : "", other_name);
     }
     return SUMAC_OK;
@@ -294,7 +325,9 @@ enum sumac_status call_compare(
     const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
     struct sumac_error *error)
 {
-    const struct compare compare = {.one = one_replica, .other = other_replica, .call = one};
+    const struct compare compare = {
+        .call = one, .other_call = other, .one = one_replica, .other = other_replica};
+    char difference[DIFFERENCE_BYTES];
 
     assert(one_replica != other_replica);
     assert(one->value != NULL);
@@ -305,19 +338,16 @@ enum sumac_status call_compare(
             " %s: all make the same calls in the same order",
             one_replica, call_name(one->kind), other_replica, call_name(other->kind));
     if (!same_name(one, other))
-        return fail_names(one, one_replica, other, other_replica, error);
-    const enum sumac_status status =
-        compare_variables(one, one_replica, other, other_replica, error);
+        return fail_names(&compare, error);
+    const enum sumac_status status = compare_variables(&compare, error);
     if (status != SUMAC_OK)
         return status;
-    char difference[DIFFERENCE_BYTES];
     if (find_difference(one, other, difference))
         return fail_invalid(
             error, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " and replica %" PRIu32 " come with another %s",
             call_name(one->kind), one_replica, other_replica, difference);
     /* of sums over axes each replica may have more or less */
-    return one->kind == CALL_MERGE || one->axes != NULL
-               ? SUMAC_OK
-               : compare_values(&compare, one->value, other->value, error);
+    return one->kind == CALL_MERGE || one->axes != NULL ? SUMAC_OK
+                                                        : compare_values(&compare, error);
 }

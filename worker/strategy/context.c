@@ -21,44 +21,24 @@ enum sumac_status context_fail(const char *call, const char *why, struct sumac_e
     return fail(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED, "%s: %s", call, why);
 }
 
-/* Are the threads, and the client, there that it takes? */
-static enum sumac_status
-check_process(const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
-{
-    return strategy->process == getpid()
-               ? SUMAC_OK
-               : context_fail(
-                     call,
-                     "called in a child of the process that made the strategy, without its "
-                     "threads; make one in the child",
-                     error);
-}
-
 enum sumac_status context_check_cross(
     const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
 {
     assert(strategy != NULL);
     assert(call != NULL);
-    const enum sumac_status status = check_process(strategy, call, error);
-    if (status != SUMAC_OK)
-        return status;
-    if (present.kind == CONTEXT_REPLICA)
-        return context_fail(
-            call,
-            "called within a replica; it is of the cross-replica context: call it after the run, "
-            "or in the function of sumac_replica_merge_call",
-            error);
-    if (present.kind == CONTEXT_UPDATE)
-        return context_fail(
-            call,
-            "called within the function of an update, which does what it does to its component",
-            error);
-    if (present.kind == CONTEXT_CROSS_REPLICA && present.strategy != strategy)
-        return context_fail(
-            call,
-            "called in the scope of another strategy; leave that first, strategies do not mix",
-            error);
-    return SUMAC_OK;
+    const char *const why =
+        strategy->process != getpid()
+            ? "called in a child of the process that made the strategy, without its threads; make "
+              "one in the child"
+        : present.kind == CONTEXT_REPLICA
+            ? "called within a replica; it is of the cross-replica context: call it after the run, "
+              "or in the function of sumac_replica_merge_call"
+        : present.kind == CONTEXT_UPDATE
+            ? "called within the function of an update, which does what it does to its component"
+        : present.kind == CONTEXT_CROSS_REPLICA && present.strategy != strategy
+            ? "called in the scope of another strategy; leave that first, strategies do not mix"
+            : NULL;
+    return why == NULL ? SUMAC_OK : context_fail(call, why, error);
 }
 
 enum sumac_status sumac_strategy_enter(struct sumac_strategy *strategy, struct sumac_error *error)

@@ -11,7 +11,6 @@
 #include "error.h"
 #include "member_jobs.h"
 #include "own_variables.h"
-#include "surroundings.h"
 
 /* ---- which one */
 
@@ -25,13 +24,13 @@ static enum sumac_status named_kind(enum sumac_strategy_kind *kind, struct sumac
     for (int i = SUMAC_STRATEGY_DEFAULT; i <= SUMAC_STRATEGY_PARAMETER_SERVER; i++)
         if (strcmp(name, strategy_kind_name((enum sumac_strategy_kind)i)) == 0)
             *kind = (enum sumac_strategy_kind)i;
-    return (int)*kind != 0
-               ? SUMAC_OK
-               : fail_argument(
-                     error,
-                     "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, "
-                     "multi_worker and parameter_server",
-                     name);
+    if ((int)*kind != 0)
+        return SUMAC_OK;
+    return fail_argument(
+        error,
+        "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, multi_worker and "
+        "parameter_server",
+        name);
 }
 
 static bool is_set_beyond(const char *variable, const char *const *fitting)
@@ -156,16 +155,13 @@ enum sumac_status sumac_strategy_from_environment_with(
         status = check_named(kind, error);
     if (status == SUMAC_OK)
         status = sumac_cluster_from_environment(NULL, &cluster, error);
-    if (status != SUMAC_OK)
-        return status;
-    status = cluster_check_member(&cluster, error);
-    if (status != SUMAC_OK) {
-        sumac_cluster_deinit(&cluster);
-        return status;
-    }
+    if (status == SUMAC_OK)
+        status = cluster_check_member(&cluster, error);
+    if (status == SUMAC_OK)
+        status = choose_kind(&cluster, &kind, error);
     struct surroundings *surroundings = calloc(1, sizeof *surroundings);
-    status =
-        surroundings == NULL ? value_fail_for_memory(error) : choose_kind(&cluster, &kind, error);
+    if (status == SUMAC_OK && surroundings == NULL)
+        status = value_fail_for_memory(error);
     own.kind = kind;
     own.workers = NULL;
     own.worker_count = 0;

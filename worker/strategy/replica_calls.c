@@ -2,9 +2,6 @@
 /* replica_calls.c -- the public calls that all replicas make: collectives and merge_call. */
 #include "variable.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 #include "error.h"
 #include "on_device.h"
 
@@ -59,11 +56,8 @@ static enum sumac_status take_own(
         return status;
     status = value_own(selected, &copy, error);
     sumac_value_unref(selected);
-    if (status != SUMAC_OK || replica->strategy->on_device == NULL) {
-        *own = copy;
-        return status;
-    }
-    status = on_device_place_like(replica->strategy, replica->index, given, copy, own, error);
+    if (status == SUMAC_OK)
+        status = on_device_place_like(replica->strategy, replica->index, given, copy, own, error);
     sumac_value_unref(copy);
     return status;
 }
@@ -121,24 +115,20 @@ enum sumac_status sumac_replica_merge_call(
     const struct sumac_value *args, struct sumac_value **result, struct sumac_error *error)
 {
     struct call call = {.kind = CALL_MERGE, .function = function, .context = context};
-    struct sumac_value *merged = NULL, *own = NULL;
     struct sumac_error why;
 
     enum sumac_status status = check_replica(replica, "sumac_replica_merge_call", error);
     if (status != SUMAC_OK)
         return status;
-    own = args == NULL ? sumac_value_tuple(NULL, 0) : NULL;
+    struct sumac_value *own = args == NULL ? sumac_value_tuple(NULL, 0) : NULL;
     call.value = args == NULL ? own : args;
     if (function == NULL)
         status = fail_for_null(&why, "sumac_replica_merge_call", "function");
     else if (call.value == NULL)
         status = value_fail_for_memory(&why);
-    status = status == SUMAC_OK ? call_with_others(replica, &call, &merged, error)
+    status = status == SUMAC_OK ? call_for_own(replica, &call, result, error)
                                 : call_refuse(replica, CALL_MERGE, &why, error);
     sumac_value_unref(own);
-    if (status == SUMAC_OK && result != NULL)
-        status = sumac_value_select(merged, replica->id, result, error);
-    sumac_value_unref(merged);
     return status;
 }
 

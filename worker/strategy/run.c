@@ -4,8 +4,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "peers.h"
@@ -86,14 +84,14 @@ static void run_all(struct strategy_run *run)
 {
     struct sumac_strategy *strategy = run->strategy;
 
-    assert(run->replicas == strategy->runs);
+    assert(strategy->calls.made_count == 0);
     assert(run->options->function != NULL);
     if (strategy->peers != NULL)
         peers_begin_run(strategy->peers);
     calls_begin(strategy);
     for (uint32_t i = 0; i < strategy->replicas; i++) {
-        run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
-        replicas_begin(&strategy->own, i, run_replica, &run->replicas[i]);
+        strategy->runs[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
+        replicas_begin(&strategy->own, i, run_replica, &strategy->runs[i]);
     }
     uint32_t failed = 0, later = 0;
     const enum sumac_status settled = queues_wait(
@@ -109,33 +107,24 @@ static void run_all(struct strategy_run *run)
 /* The error of the replica that failed first by itself: the others' calls failed with it. */
 static const struct sumac_error *find_error(const struct sumac_strategy *strategy)
 {
-    const struct sumac_error *found = NULL;
+    const struct sumac_error *broken = &strategy->calls.broken;
 
-    for (uint32_t i = 0; i < strategy->replicas; i++) {
-        const struct replica_run *own = &strategy->runs[i];
-        if (own->status == SUMAC_OK)
-            continue;
-        if (found == NULL)
-            found = &own->error;
-    }
-    return found != NULL && strategy->calls.broken.status != SUMAC_OK ? &strategy->calls.broken
-                                                                      : found;
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        if (strategy->runs[i].status != SUMAC_OK)
+            return broken->status != SUMAC_OK ? broken : &strategy->runs[i].error;
+    return NULL;
 }
 
 static enum sumac_status put_together(
     struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_value **results = malloc(strategy->replicas * sizeof *results);
-    enum sumac_status status = results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    const struct sumac_value *results[SUMAC_REPLICAS_MAX];
 
     assert(result != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+    for (uint32_t i = 0; i < strategy->replicas; i++)
         results[i] = strategy->runs[i].result;
-    if (status == SUMAC_OK)
-        status = value_regroup_as(
-            SUMAC_VALUE_PER_REPLICA, results, strategy->replicas, strategy->first, result, error);
-    free(results);
-    return status;
+    return value_regroup_as(
+        SUMAC_VALUE_PER_REPLICA, results, strategy->replicas, strategy->first, result, error);
 }
 
 static enum sumac_status
@@ -146,13 +135,10 @@ finish(struct sumac_strategy *strategy, struct sumac_value **result, struct suma
 
     assert(strategy->calls.made_count == 0);
     assert(strategy->calls.returned_count == strategy->replicas);
-    if (failed != NULL) {
-        status = failed->status;
-        if (error != NULL)
-            *error = *failed;
-    } else if (result != NULL) {
+    if (failed != NULL)
+        status = fail_again(error, failed);
+    else if (result != NULL)
         status = put_together(strategy, result, error);
-    }
     for (uint32_t i = 0; i < strategy->replicas; i++) {
         sumac_value_unref(strategy->runs[i].result);
         strategy->runs[i].result = NULL;
@@ -194,8 +180,7 @@ enum sumac_status sumac_strategy_run(
         status = arguments_check("sumac_strategy_run", options->args, options->kwargs, error);
     if (status != SUMAC_OK)
         return status;
-    struct strategy_run run = {
-        .strategy = strategy, .options = options, .replicas = strategy->runs};
+    struct strategy_run run = {.strategy = strategy, .options = options};
     strategy_begins(strategy);
     pthread_mutex_lock(&strategy->running);
     run_all(&run);
@@ -219,20 +204,17 @@ enum sumac_status sumac_strategy_local_results(
                              : "results");
     /* a value that is neither distributed nor a nest is one result */
     const uint32_t count = value->distributed || value_is_nest(value) ? strategy->replicas : 1;
-    struct sumac_value **items = calloc(count, sizeof *items);
-    enum sumac_status status = items == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_value *items[SUMAC_REPLICAS_MAX] = {NULL};
 
-    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
-        status = sumac_value_select(value, strategy->first + i, &items[i], error);
-    if (status == SUMAC_OK) {
-        *results = sumac_value_tuple(items, count);
-        status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    } else {
-        for (uint32_t i = 0; items != NULL && i < count; i++)
-            sumac_value_unref(items[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        const enum sumac_status status =
+            sumac_value_select(value, strategy->first + i, &items[i], error);
+        if (status != SUMAC_OK) {
+            value_unref_all(items, i);
+            return status;
+        }
     }
-    free(items);
-    return status;
+    return value_give(sumac_value_tuple(items, count), results, error);
 }
 
 /* ---- made for each replica */
@@ -244,8 +226,9 @@ static enum sumac_status wrap_leaf(
     const struct sumac_strategy *strategy = context;
 
     (void)path;
-    *mapped = value_hold(SUMAC_VALUE_PER_REPLICA, leaves, strategy->replicas, strategy->first);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(
+        value_hold(SUMAC_VALUE_PER_REPLICA, leaves, strategy->replicas, strategy->first), mapped,
+        error);
 }
 
 static enum sumac_status wrap(
@@ -298,14 +281,11 @@ enum sumac_status sumac_strategy_values_from_function(
         context_check_cross(strategy, "sumac_strategy_values_from_function", error);
     if (status != SUMAC_OK)
         return status;
-    struct sumac_value **made = calloc(strategy->replicas, sizeof *made);
-    status = made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_value *made[SUMAC_REPLICAS_MAX] = {NULL};
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         status = make_value(strategy, function, context, strategy->first + i, &made[i], error);
     if (status == SUMAC_OK)
         status = wrap(strategy, value_lend(made), value, error);
-    for (uint32_t i = 0; made != NULL && i < strategy->replicas; i++)
-        sumac_value_unref(made[i]);
-    free(made);
+    value_unref_all(made, strategy->replicas);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy.c -- strategies are created and destroyed. */
-#include "strategy.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "own_functions.h"
 #include "own_variables.h"
 #include "devices.h"
 #include "peers.h"
 #include "on_device.h"
-#include "surroundings.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define STEP_TIMEOUT_MS_DEFAULT 600000u
@@ -24,19 +22,14 @@
 
 const char *strategy_kind_name(enum sumac_strategy_kind kind)
 {
-    switch (kind) {
-    case SUMAC_STRATEGY_DEFAULT:
-        return "default";
-    case SUMAC_STRATEGY_ONE_DEVICE:
-        return "one_device";
-    case SUMAC_STRATEGY_MIRRORED:
-        return "mirrored";
-    case SUMAC_STRATEGY_MULTI_WORKER:
-        return "multi_worker";
-    case SUMAC_STRATEGY_PARAMETER_SERVER:
-        return "parameter_server";
-    }
-    return NULL;
+    static const char *const names[] = {
+        [SUMAC_STRATEGY_DEFAULT] = "default",
+        [SUMAC_STRATEGY_ONE_DEVICE] = "one_device",
+        [SUMAC_STRATEGY_MIRRORED] = "mirrored",
+        [SUMAC_STRATEGY_MULTI_WORKER] = "multi_worker",
+        [SUMAC_STRATEGY_PARAMETER_SERVER] = "parameter_server"};
+
+    return (uint32_t)kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
 enum sumac_status
@@ -164,17 +157,6 @@ static enum sumac_status read_options(
 
 /* ---- made */
 
-static enum sumac_status open_devices(
-    struct sumac_strategy *strategy, const struct devices *devices, struct sumac_error *error)
-{
-    const bool has_none = strategy->options.kind == SUMAC_STRATEGY_DEFAULT;
-
-    assert(strategy->replicas == devices->count);
-    const enum sumac_status status =
-        replicas_open(has_none ? NULL : devices, &strategy->own, error);
-    return status == SUMAC_OK ? on_device_open(strategy, error) : status;
-}
-
 static enum sumac_status make(
     const struct sumac_strategy_options *options, const struct devices *devices,
     struct sumac_strategy **made, struct sumac_error *error)
@@ -183,19 +165,15 @@ static enum sumac_status make(
     const uint32_t replicas = options->replicas;
 
     assert(replicas > 0);
+    assert(replicas == devices->count);
     assert(options->timeout_ms > 0);
     if (strategy == NULL)
         return value_fail_for_memory(error);
     strategy->options = *options;
     strategy->process = getpid();
     strategy->replicas = strategy->in_sync = replicas;
-    enum sumac_status status = SUMAC_OK;
-    if (options->kind == SUMAC_STRATEGY_MULTI_WORKER)
-        status = peers_open(&strategy->options, &strategy->peers, error);
-    if (strategy->peers != NULL) {
-        strategy->first = peers_index(strategy->peers) * replicas;
-        strategy->in_sync = peers_count(strategy->peers) * replicas;
-    }
+    enum sumac_status status =
+        options->kind == SUMAC_STRATEGY_MULTI_WORKER ? peers_open(strategy, error) : SUMAC_OK;
     pthread_mutex_init(&strategy->running, NULL);
     pthread_mutex_init(&strategy->creating, NULL);
     pthread_mutex_init(&strategy->ending, NULL);
@@ -204,17 +182,22 @@ static enum sumac_status make(
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
     strategy->helpers = shares_helpers(replicas);
     strategy->results = results_open();
-    const bool initialized = calls_init(strategy) && strategy->results != NULL &&
-                             strategy->contexts != NULL && strategy->runs != NULL;
+    calls_init(strategy);
+    const bool initialized =
+        strategy->results != NULL && strategy->contexts != NULL && strategy->runs != NULL;
     for (uint32_t i = 0; initialized && i < replicas; i++)
         strategy->contexts[i] = (struct sumac_replica){
             .strategy = strategy,
             .index = i,
             .id = strategy->first + i,
             .count = strategy->in_sync};
+    if (status == SUMAC_OK && !initialized)
+        status = value_fail_for_memory(error);
     if (status == SUMAC_OK)
-        status =
-            initialized ? open_devices(strategy, devices, error) : value_fail_for_memory(error);
+        status = replicas_open(
+            options->kind == SUMAC_STRATEGY_DEFAULT ? NULL : devices, &strategy->own, error);
+    if (status == SUMAC_OK)
+        status = on_device_open(strategy, error);
     for (uint32_t i = 0; status == SUMAC_OK && strategy->own.queues != NULL && i < replicas; i++)
         strategy->contexts[i].device = device_for_step(strategy->own.queues[i]);
     if (status != SUMAC_OK) {

@@ -8,7 +8,6 @@
  *                      and computes the result once.
  *   replica_calls.c    the public calls of that kind.
  *   compare.c          do the replicas make the same call, of the same nest, types and shapes?
- *   label.c            what a call is, in a text of any length.
  *   environment.c      the strategy that the environment says.
  *   surroundings.c     the client of such a strategy, and the ps that it starts without one.
  *
@@ -18,31 +17,95 @@
  *   reduce_across.c    across the replicas; gradient.c: of gradients.
  *   shares.c           … over many bytes, by all threads that wait.
  *   array_pass.c       … in one pass over memory.
- *   results.c          … into memory that earlier results had (spare_memory.c).
+ *   spare_memory.c     … into memory that earlier results had.
  *   axes.c             sums over axes.
- *   on_device.c, on_device_calls.c, on_device_memory.c   the same on devices.
- *   peers.c, peers_round.c, sums.c   the same calls made by several workers.
+ *   on_device.c, on_device_calls.c   the same on devices.
+ *   peers.c, sums.c    the same calls made by several workers.
  *
  * worker/variable has variables: variable.h.
  */
 #pragma once
 
+#include <assert.h>
 #include <pthread.h>
 #include <sys/types.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
-#include "context.h"
-#include "label.h"
 #include "replica.h"
 #include "replicas.h"
 #include "spare_memory.h"
 #include "sumac/strategy.h"
 #include "value.h"
 
+/* The items, with room for another, perhaps elsewhere. NULL: no memory, and they stay. */
+static inline void *array_grow(void *items, uint32_t count, uint32_t *room, size_t bytes)
+{
+    assert(count <= *room);
+    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
+    void *grown = count < *room ? items : realloc(items, wanted * bytes);
+
+    if (grown != NULL && count == *room)
+        *room = wanted;
+    return grown;
+}
+
 /* "mirrored"; NULL of no kind. */
 const char *strategy_kind_name(enum sumac_strategy_kind kind);
+
+/* ---- context.c: tf.distribute's default, cross-replica and replica context, or the function of an
+ * update */
+
+struct sumac_update_context;
+
+enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CONTEXT_UPDATE };
+
+struct context {
+    enum context_kind kind;
+    struct sumac_strategy *strategy;     /* of all but DEFAULT */
+    struct sumac_replica *replica;       /* of REPLICA; of the others in a merge_call */
+    struct sumac_update_context *update; /* of UPDATE */
+    uint32_t depth;                      /* of CROSS_REPLICA: scopes that were entered */
+    bool set;                            /* … it is this thread's without one, too */
+};
+/* Of this thread. */
+struct context *context_present(void);
+/* Is this a thread of that replica's, in its run? Threads  any; reads nothing of it. */
+bool context_is_of(const struct sumac_replica *replica);
+/* May this thread make the strategy's cross-replica calls?
+ * Fails    FAILED_PRECONDITION: it is in a replica context, an update, or another strategy's scope.
+ */
+enum sumac_status context_check_cross(
+    const struct sumac_strategy *strategy, const char *call, struct sumac_error *error);
+/* Fails  FAILED_PRECONDITION. */
+enum sumac_status context_fail(const char *call, const char *why, struct sumac_error *error);
+
+/* ---- compare.c: what tells one call from another: a text, of which the beginning is kept to be
+ * shown, and of all of it how long it is, and a digest. Texts that differ behind what is kept
+ * differ. */
+
+#define LABEL_BYTES_MAX 4096u /* that are kept, with the end */
+
+struct label_sum {
+    uint64_t bytes, digest; /* FNV-1a, of 64 bits */
+};
+
+struct label {
+    char text[LABEL_BYTES_MAX];
+    size_t used;
+    struct label_sum sum;
+};
+
+/* Empty. */
+void label_init(struct label *label);
+/* Of any length. */
+void label_add(struct label *label, const char *text);
+/* At most LABEL_PRINT_BYTES_MAX of them at once. */
+#define LABEL_PRINT_BYTES_MAX 255u
+void label_print(struct label *label, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- what a replica calls, and all others with it */
 
@@ -55,7 +118,8 @@ enum call_kind {
     CALL_REDUCE,
     CALL_GATHER,
     CALL_CREATE,
-    CALL_READ
+    CALL_READ,
+    CALL_KINDS
 };
 
 struct call {
@@ -92,8 +156,8 @@ struct shares {
 struct calls {
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed, helped;
-    const struct call **made; /* (replicas), NULL: not yet */
-    bool *returned;           /* (replicas): the function has */
+    const struct call *made[SUMAC_REPLICAS_MAX]; /* NULL: not yet */
+    bool returned[SUMAC_REPLICAS_MAX];           /* the function has */
     uint32_t made_count, returned_count;
     uint64_t number;            /* of the present one, or the next, from 1 */
     bool is_merge;              /* … which other workers have no part in */
@@ -120,7 +184,6 @@ struct strategy_function; /* own_functions.c */
 struct strategy_run {
     struct sumac_strategy *strategy;
     const struct sumac_run_options *options;
-    struct replica_run *replicas; /* (replicas) */
 };
 struct replica_run {
     struct strategy_run *run;
@@ -160,6 +223,24 @@ void strategy_begins(struct sumac_strategy *strategy);
  * the last of them to return ends the strategy. */
 void strategy_returned(struct sumac_strategy *strategy);
 
+/* surroundings.c: the client and the ps that a strategy from the environment has of its own */
+struct surroundings {
+    struct sumac_client *client;
+    pid_t ps; /* that was started; 0: none */
+};
+
+/* Join the cluster, which has a ps. */
+enum sumac_status surroundings_join(
+    const struct sumac_cluster *cluster, struct surroundings *surroundings,
+    struct sumac_error *error);
+/* Join a cluster without a ps. The chief or the first worker starts one before that. */
+enum sumac_status surroundings_join_without_ps(
+    const struct sumac_cluster *cluster, struct surroundings *surroundings,
+    struct sumac_error *error);
+/* Leave the cluster, as done or not, and wait for a ps that was started. NULL is fine. */
+enum sumac_status surroundings_leave(
+    struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error);
+
 /* call.c, compare.c, replica_calls.c */
 /* "all_reduce". */
 const char *call_name(enum call_kind kind);
@@ -174,6 +255,10 @@ communication_check(const struct sumac_communication_options *options, struct su
 enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *error);
 /* In this replica, with all others. Gives *result: what it came to, one value for all. */
 enum sumac_status call_with_others(
+    struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_error *error);
+/* The same; gives *result (NULL: not wanted) what this replica has of it. */
+enum sumac_status call_for_own(
     struct sumac_replica *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error);
 /* The replica cannot make the call, for what it was called with: the call has failed for all. */
@@ -194,13 +279,14 @@ enum sumac_status call_refuse_across(
     struct sumac_error *error);
 /* What all replicas in sync have of a call: those of this process, and those of other workers. One
  * that has `failed` here (NULL: none) has failed for all.
- * Gives    *all, also where it fails; call_forget_all frees it, and ends what workers have under
- * way of the call. Fails  as peers_exchange. */
+ * Gives    all[0 … in_sync - 1], also where it fails; call_forget_all frees it, and ends what
+ * workers have under way of the call. Fails  as peers_exchange. */
 enum sumac_status call_hear_all(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *const *own,
-    const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error);
-void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all);
-bool calls_init(struct sumac_strategy *strategy);
+    const struct sumac_error *failed, struct sumac_value *all[SUMAC_REPLICAS_MAX],
+    struct sumac_error *error);
+void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *const *all);
+void calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
 /* Do all replicas wait for what the present call comes to? */
 bool calls_all_made(struct sumac_strategy *strategy);
@@ -215,13 +301,9 @@ void calls_returned(
 void calls_share(struct sumac_strategy *strategy, struct shares *shares);
 
 /* collect.c */
-/* All leaves reduced, or gathered, over what all replicas in sync have: values of the same nest
- * that have been compared. */
-enum sumac_status collect_all_reduce(
-    struct sumac_strategy *strategy, const struct call *call,
-    const struct sumac_value *const *values, struct sumac_value **result,
-    struct sumac_error *error);
-enum sumac_status collect_all_gather(
+/* All leaves reduced, or gathered (ALL_GATHER), over what all replicas in sync have: values of the
+ * same nest that have been compared. */
+enum sumac_status collect_call(
     struct sumac_strategy *strategy, const struct call *call,
     const struct sumac_value *const *values, struct sumac_value **result,
     struct sumac_error *error);
@@ -244,7 +326,7 @@ void shares_take(struct shares *shares);
 /* All units, with whoever can help. Sets `next`. */
 void shares_run(struct sumac_strategy *strategy, struct shares *shares);
 
-/* results.c */
+/* spare_memory.c */
 /* NULL: no memory. */
 struct kept *results_open(void);
 /* As value_make_tensor; `elements` are aligned to 64 bytes. Threads  any. */

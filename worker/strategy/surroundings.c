@@ -8,7 +8,7 @@
  * the descriptor in SUMAC_LOG_FD from then on: this process's own standard error.
  */
 #define _GNU_SOURCE /* pipe2, environ */
-#include "surroundings.h"
+#include "strategy.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -127,6 +127,15 @@ check_cluster(const struct sumac_cluster *cluster, struct sumac_error *error)
     return SUMAC_OK;
 }
 
+static enum sumac_status open_pipe(int ends[2], struct sumac_error *error)
+{
+    if (pipe2(ends, O_CLOEXEC) == 0)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
+        strerror(errno));
+}
+
 static enum sumac_status no_memory(struct sumac_error *error)
 {
     return fail_for_memory(error, "no memory for a cluster");
@@ -223,10 +232,8 @@ fork_ps(struct start *start, char *const *environment, int error_output, struct 
     int ends[2], why = 0;
 
     assert(start->path != NULL);
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
-            strerror(errno));
+    if (open_pipe(ends, error) != SUMAC_OK)
+        return SUMAC_RESOURCE_EXHAUSTED;
     start->ps = fork();
     if (start->ps == 0)
         become(start, environment, parent, error_output, ends[1]);
@@ -378,10 +385,8 @@ start_ps(struct start *start, char *const *environment, struct sumac_error *erro
 {
     int output[2];
 
-    if (pipe2(output, O_CLOEXEC) != 0)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
-            strerror(errno));
+    if (open_pipe(output, error) != SUMAC_OK)
+        return SUMAC_RESOURCE_EXHAUSTED;
     start->output = output[0];
     enum sumac_status status = fork_ps(start, environment, output[1], error);
     (void)close(output[1]);
@@ -389,14 +394,6 @@ start_ps(struct start *start, char *const *environment, struct sumac_error *erro
         status = wait_until_it_listens(start, error);
     (void)close(output[0]);
     return status;
-}
-
-/* This process's standard error; nowhere, if that is closed. */
-static int open_log(void)
-{
-    const int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
-    return log >= 0 ? log : open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
 /* Start `sumac ps`: the program that SUMAC_PROGRAM names, or that beside this one, or in PATH. It
@@ -410,9 +407,11 @@ start_own_ps(const struct sumac_cluster *cluster, pid_t *ps, struct sumac_error 
     char beside[PATH_MAX], log_fd[32];
     const char *named = getenv("SUMAC_PROGRAM");
     char *config = print_cluster(cluster, "ps", 0), *variable = NULL;
-    struct start start = {.log = open_log()};
+    struct start start = {.log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
 
     assert(starts_ps(cluster));
+    if (start.log < 0) /* standard error is closed */
+        start.log = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (config != NULL && asprintf(&variable, "TF_CONFIG=%s", config) < 0)
         variable = NULL;
     (void)text_print(log_fd, sizeof log_fd, "SUMAC_LOG_FD=%d", start.log);

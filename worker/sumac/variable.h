@@ -59,8 +59,10 @@ struct sumac_variable_options {
     /* UTF-8, 1 to 1024 bytes, no control characters; on the ps not ending in /part_ and digits */
     const char *name;
     /* A tensor; or per_replica, what each replica proposes: that of the first is every component's.
-     * Borrowed */
+     * Borrowed. NULL: zeros of `shape` and `dtype`, which count only then; one of both is set */
     const struct sumac_value *initial;
+    struct sumac_shape shape;                   /* zeroed: a scalar */
+    enum sumac_dtype dtype;                     /* 0: float32 */
     enum sumac_synchronization synchronization; /* AUTO is ON_WRITE; NONE is refused */
     enum sumac_reduce_op aggregation; /* NONE (the default), SUM, MEAN or ONLY_FIRST_REPLICA */
     enum sumac_trainable trainable;
@@ -93,8 +95,8 @@ struct sumac_variable_options {
  * or in a replica's function (options->replica).
  *
  * Gives    *variable; destroy with sumac_variable_destroy, once, or with its strategy.
- * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, an unknown
- *          synchronization, aggregation or function, MEAN of integers.
+ * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, no shape or
+ *          dtype, an unknown synchronization, aggregation or function, MEAN of integers.
  *          FAILED_PRECONDITION: within a replica without its context, with the context of another
  *          replica or strategy, or in another strategy's scope. RESOURCE_EXHAUSTED. As the device
  *          that has the initial value, or gets it. PARAMETER_SERVER: as

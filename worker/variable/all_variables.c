@@ -36,13 +36,6 @@ static enum sumac_status check_variables(
 
 /* ---- read */
 
-static void forget(struct sumac_value **values, uint32_t count)
-{
-    for (uint32_t i = 0; values != NULL && i < count; i++)
-        sumac_value_unref(values[i]);
-    free(values);
-}
-
 /* Before there is memory for them. */
 static enum sumac_status check_count(uint32_t count, const char *call, struct sumac_error *error)
 {
@@ -60,14 +53,10 @@ static enum sumac_status refuse_all(
     const struct variables *variables, const struct sumac_replica *replica,
     const struct sumac_error *why, struct sumac_error *error)
 {
-    struct sumac_variable *first = NULL;
-
     for (uint32_t i = 0; variables->items != NULL && i < variables->count; i++)
-        if (variables->items[i] != NULL && variable_reads_together(variables->items[i])) {
-            first = variables->items[i];
-            break;
-        }
-    return variable_refuse_read(first, replica, why, error);
+        if (variables->items[i] != NULL && variable_reads_together(variables->items[i]))
+            return variable_refuse_read(variables->items[i], replica, why, error);
+    return variable_refuse_read(NULL, replica, why, error);
 }
 
 enum sumac_status sumac_variable_read_all(
@@ -94,13 +83,12 @@ enum sumac_status sumac_variable_read_all(
         status = variables[i]->remote == NULL
                      ? sumac_variable_read(variables[i], replica, &read[i], error)
                      : variable_place(variables[i], replica, status, &read[i], error);
-    if (status != SUMAC_OK) {
-        forget(read, count);
-        return status;
-    }
-    *values = sumac_value_list(read, count); /* takes them */
+    if (status == SUMAC_OK)
+        status = value_give(sumac_value_list(read, count), values, error); /* takes them */
+    else
+        value_unref_all(read, count);
     free(read);
-    return *values == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return status;
 }
 
 /* ---- changed */
@@ -138,7 +126,8 @@ static enum sumac_status apply_across(
         if (variables->items[i]->remote == NULL)
             status = sumac_variable_apply(
                 variables->items[i], NULL, NULL, sumac_value_item(gradients, i), error);
-    forget(own, variables->count);
+    value_unref_all(own, variables->count);
+    free(own);
     return status;
 }
 
@@ -147,11 +136,8 @@ static enum sumac_status apply_merged(
     struct sumac_strategy *strategy, const struct sumac_value *gradients, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    (void)strategy;
-    const enum sumac_status status = apply_across(context, gradients, error);
-
-    *result = status == SUMAC_OK ? sumac_value_none() : NULL;
-    return status == SUMAC_OK && *result == NULL ? value_fail_for_memory(error) : status;
+    (void)strategy, (void)result;
+    return apply_across(context, gradients, error);
 }
 
 static enum sumac_status apply_in_replica(
@@ -159,8 +145,6 @@ static enum sumac_status apply_in_replica(
     const struct sumac_value *gradients, struct sumac_error *error)
 {
     struct variables own = *variables;
-    struct sumac_value *none = NULL;
-
     const struct call call = {
         .kind = CALL_MERGE,
         .value = gradients,
@@ -168,9 +152,8 @@ static enum sumac_status apply_in_replica(
         .context = &own,
         .variables = variables->items,
         .variable_count = variables->count};
-    const enum sumac_status status = call_with_others(replica, &call, &none, error);
-    sumac_value_unref(none);
-    return status;
+
+    return call_for_own(replica, &call, NULL, error);
 }
 
 static enum sumac_status check_gradients(

@@ -10,21 +10,12 @@
 #include <string.h>
 
 #include "error.h"
-#include "function.h"
-#include "own_functions.h"
-#include "shards.h"
 #include "on_device.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024u
 
 /* ---- options */
-
-static enum sumac_status fail_option(
-    const struct sumac_variable_options *options, const char *why, struct sumac_error *error)
-{
-    return fail_argument(error, "variable %.200s: %s", options->name, why);
-}
 
 static enum sumac_status
 check_name(const struct sumac_variable_options *options, struct sumac_error *error)
@@ -44,11 +35,6 @@ check_name(const struct sumac_variable_options *options, struct sumac_error *err
         NAME_BYTES_MAX);
 }
 
-static bool is_integer(enum sumac_dtype dtype)
-{
-    return dtype >= SUMAC_INT8 && dtype <= SUMAC_UINT64;
-}
-
 static const struct sumac_value *initial_of(const struct sumac_variable_options *options)
 {
     const struct sumac_value *initial = options->initial;
@@ -56,6 +42,12 @@ static const struct sumac_value *initial_of(const struct sumac_variable_options 
     if (initial != NULL && value_is_leaf_of_replicas(initial))
         initial = initial->items[0];
     return initial != NULL && initial->kind == SUMAC_VALUE_TENSOR ? initial : NULL;
+}
+
+/* Without a value it begins with zeros, if it is known of what. */
+static bool is_zeros(const struct sumac_variable_options *options)
+{
+    return options->initial == NULL && (options->shape.rank > 0 || (int)options->dtype != 0);
 }
 
 static enum sumac_status check_options(
@@ -66,37 +58,30 @@ static enum sumac_status check_options(
 
     if (check_name(options, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
-    if (initial == NULL)
-        return fail_option(options, "initial is no tensor, nor per_replica tensors", error);
-    if (options->colocate_with != NULL &&
-        !sumac_variable_created_in_scope(strategy, options->colocate_with))
-        return fail_option(
-            options, "colocate_with is a variable that was not created in this strategy's scope",
-            error);
-    if ((uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ)
-        return fail_option(options, "no such synchronization: AUTO, ON_WRITE or ON_READ", error);
-    if (options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&
-        strategy->options.kind != SUMAC_STRATEGY_DEFAULT &&
-        strategy->options.kind != SUMAC_STRATEGY_PARAMETER_SERVER)
-        return fail_option(
-            options,
-            "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
-            "or ON_READ",
-            error);
-    if ((uint32_t)options->aggregation > SUMAC_REDUCE_ONLY_FIRST_REPLICA)
-        return fail_option(
-            options, "no such aggregation: NONE, SUM, MEAN or ONLY_FIRST_REPLICA", error);
-    if ((uint32_t)options->trainable > SUMAC_TRAINABLE_YES)
-        return fail_option(options, "trainable is neither DEFAULT, NO nor YES", error);
-    if (options->aggregation == SUMAC_REDUCE_MEAN && !update_can_divide(initial->tensor.dtype))
-        return fail_option(
-            options,
-            is_integer(initial->tensor.dtype)
-                ? "aggregation MEAN of integers, which would lose what it rounds; SUM, or a float "
-                  "type"
-                : "aggregation MEAN of a type that is not divided",
-            error);
-    return SUMAC_OK;
+    const enum sumac_strategy_kind kind = strategy->options.kind;
+    const char *const why =
+        initial == NULL && is_zeros(options)
+            ? "shape and dtype are those of no tensor, or there is no memory for its zeros"
+        : initial == NULL ? "initial is no tensor, nor per_replica tensors"
+        : options->colocate_with != NULL &&
+                !sumac_variable_created_in_scope(strategy, options->colocate_with)
+            ? "colocate_with is a variable that was not created in this strategy's scope"
+        : (uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ
+            ? "no such synchronization: AUTO, ON_WRITE or ON_READ"
+        : options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&
+                kind != SUMAC_STRATEGY_DEFAULT && kind != SUMAC_STRATEGY_PARAMETER_SERVER
+            ? "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
+              "or ON_READ"
+        : (uint32_t)options->aggregation > SUMAC_REDUCE_ONLY_FIRST_REPLICA
+            ? "no such aggregation: NONE, SUM, MEAN or ONLY_FIRST_REPLICA"
+        : (uint32_t)options->trainable > SUMAC_TRAINABLE_YES
+            ? "trainable is neither DEFAULT, NO nor YES"
+        : options->aggregation != SUMAC_REDUCE_MEAN || update_can_divide(initial->tensor.dtype)
+            ? NULL
+        : initial->tensor.dtype >= SUMAC_INT8 && initial->tensor.dtype <= SUMAC_UINT64
+            ? "aggregation MEAN of integers, which would lose what it rounds; SUM, or a float type"
+            : "aggregation MEAN of a type that is not divided";
+    return why == NULL ? SUMAC_OK : fail_argument(error, "variable %.200s: %s", options->name, why);
 }
 
 /* ---- created */
@@ -123,37 +108,30 @@ static bool is_remote(const struct sumac_variable *variable)
            !variable->process_local;
 }
 
-/* Each gets one of its own, on its device. Takes  the storage. */
-static enum sumac_status
-place_components(struct sumac_variable *variable, struct storage *here, struct sumac_error *error)
-{
-    enum sumac_status status = SUMAC_OK;
-
-    assert(here != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
-        status =
-            storage_on_device_create(variable, i, here, &variable->components[i].storage, error);
-    storage_destroy(here);
-    return status;
-}
-
+/* Of devices each gets a storage of its own. */
 static enum sumac_status make_components(
     struct sumac_variable *variable, const struct sumac_value *initial, struct sumac_error *error)
 {
-    struct storage *storage = variable->remote == NULL ? storage_create(variable, initial) : NULL;
+    struct storage *here = variable->remote == NULL ? storage_create(variable, initial) : NULL;
+    enum sumac_status status = SUMAC_OK;
 
     assert(variable->component_count > 0);
     variable->components = calloc(variable->component_count, sizeof *variable->components);
-    if ((storage == NULL && variable->remote == NULL) || variable->components == NULL) {
-        storage_destroy(storage);
-        return value_fail_for_memory(error);
+    if ((here == NULL && variable->remote == NULL) || variable->components == NULL)
+        status = value_fail_for_memory(error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++) {
+        struct component *const component = &variable->components[i];
+        *component = (struct component){.variable = variable, .index = i};
+        if (variable->is_there) {
+            status = storage_on_device_create(variable, i, here, &component->storage, error);
+        } else if (here != NULL) {
+            component->storage = here;
+            here->components++;
+        }
     }
-    if (storage != NULL && !variable->is_there)
-        storage->components = variable->component_count;
-    for (uint32_t i = 0; i < variable->component_count; i++)
-        variable->components[i] = (struct component){
-            .variable = variable, .index = i, .storage = variable->is_there ? NULL : storage};
-    return variable->is_there ? place_components(variable, storage, error) : SUMAC_OK;
+    if (here != NULL && here->components == 0)
+        storage_destroy(here);
+    return status;
 }
 
 static void describe(
@@ -208,12 +186,12 @@ static void label_creation(
 
     assert(variable->shard_count > 0);
     label_description(variable, options, label);
-    if (variable->shard_count > 1)
-        label_print(label, ", %" PRIu32 " shards, of", variable->shard_count);
-    for (uint32_t i = 0; variable->shard_count > 1 && i < variable->shard_count; i++)
+    if (variable->shard_count == 1)
+        return;
+    label_print(label, ", %" PRIu32 " shards, of", variable->shard_count);
+    for (uint32_t i = 0; i < variable->shard_count; i++)
         label_print(label, " %" PRIu64, first[i + 1] - first[i]);
-    if (variable->shard_count > 1)
-        label_add(label, " rows");
+    label_add(label, " rows");
 }
 
 static void label_options(
@@ -253,7 +231,7 @@ static enum sumac_status take_first_initial(
 {
     struct sumac_strategy *strategy = variable->strategy;
     const struct sumac_value *own = initial_of(options);
-    struct sumac_value **all = NULL;
+    struct sumac_value *all[SUMAC_REPLICAS_MAX];
     struct label created;
     const struct sumac_value *same[SUMAC_REPLICAS_MAX];
     struct call call = {
@@ -266,7 +244,7 @@ static enum sumac_status take_first_initial(
     call.sum = created.sum;
     for (uint32_t i = 0; i < strategy->replicas; i++)
         same[i] = own;
-    const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, &all, error);
+    const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, all, error);
     if (status == SUMAC_OK)
         *initial = sumac_value_ref(all[0]);
     call_forget_all(strategy, all);
@@ -318,9 +296,8 @@ static enum sumac_status create_merged(
     struct sumac_variable_options options = *((const struct creation *)context)->options;
     struct sumac_variable *made = NULL;
 
-    (void)proposals;
+    (void)proposals, (void)result;
     options.replica = NULL;
-    *result = sumac_value_none();
     const enum sumac_status status = sumac_variable_create(strategy, &options, &made, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         ((struct creation *)strategy->calls.made[i]->context)->made = made;
@@ -348,7 +325,6 @@ static enum sumac_status create_in_replica(
 {
     struct sumac_replica *const replica = options->replica;
     struct creation creation = {.options = options};
-    struct sumac_value *none = NULL;
     struct sumac_error why;
     struct label label;
 
@@ -368,8 +344,7 @@ static enum sumac_status create_in_replica(
         .context = &creation,
         .name = label.text,
         .sum = label.sum};
-    const enum sumac_status status = call_with_others(replica, &call, &none, error);
-    sumac_value_unref(none);
+    const enum sumac_status status = call_for_own(replica, &call, NULL, error);
     if (status == SUMAC_OK) {
         assert(creation.made != NULL);
         *variable = creation.made;
@@ -379,7 +354,7 @@ static enum sumac_status create_in_replica(
 
 /* ---- across the replicas */
 
-enum sumac_status sumac_variable_create(
+static enum sumac_status create(
     struct sumac_strategy *strategy, const struct sumac_variable_options *options,
     struct sumac_variable **variable, struct sumac_error *error)
 {
@@ -413,7 +388,20 @@ enum sumac_status sumac_variable_create(
         return SUMAC_OK;
     }
     sumac_variable_destroy(made);
-    if (error != NULL)
-        *error = why;
+    return fail_again(error, &why);
+}
+
+enum sumac_status sumac_variable_create(
+    struct sumac_strategy *strategy, const struct sumac_variable_options *options,
+    struct sumac_variable **variable, struct sumac_error *error)
+{
+    if (options == NULL || !is_zeros(options))
+        return create(strategy, options, variable, error);
+    struct sumac_variable_options own = *options;
+    struct sumac_value *zeros =
+        sumac_value_tensor((int)own.dtype == 0 ? SUMAC_FLOAT32 : own.dtype, own.shape, NULL);
+    own.initial = zeros;
+    const enum sumac_status status = create(strategy, &own, variable, error);
+    sumac_value_unref(zeros);
     return status;
 }

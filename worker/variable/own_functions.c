@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_functions.c -- update functions that a strategy's variables have beside the table's: texts,
  * and those of plug-ins. */
-#include "own_functions.h"
+#include "variable.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,16 +23,24 @@ struct strategy_function {
     char text[];
 };
 
+static const struct strategy_function *
+find_own(const struct sumac_strategy *strategy, const char *name)
+{
+    const struct strategy_function *own = strategy->functions;
+
+    assert(name != NULL);
+    while (own != NULL && strcmp(own->row->name, name) != 0)
+        own = own->next;
+    return own;
+}
+
 const struct update_function *
 functions_find(const struct sumac_strategy *strategy, const char *name)
 {
     const struct update_function *row = update_find_by_name(name);
-    const struct strategy_function *own = strategy->functions;
+    const struct strategy_function *own = row == NULL ? find_own(strategy, name) : NULL;
 
-    assert(name != NULL);
-    while (row == NULL && own != NULL && strcmp(own->row->name, name) != 0)
-        own = own->next;
-    return row == NULL && own != NULL ? own->row : row;
+    return own != NULL ? own->row : row;
 }
 
 void functions_forget(struct sumac_strategy *strategy)
@@ -54,11 +61,18 @@ static struct strategy_function *make(size_t text_bytes, struct sumac_error *err
     return made;
 }
 
-static void keep(struct sumac_strategy *strategy, struct strategy_function *function)
+/* Keep it if `status` is OK. Returns  status. */
+static enum sumac_status
+keep(struct sumac_strategy *strategy, struct strategy_function *function, enum sumac_status status)
 {
     assert(function->row != NULL);
-    function->next = strategy->functions;
-    strategy->functions = function;
+    if (status == SUMAC_OK) {
+        function->next = strategy->functions;
+        strategy->functions = function;
+    } else {
+        free(function);
+    }
+    return status;
 }
 
 /* ---- texts */
@@ -68,11 +82,9 @@ static enum sumac_status find_same(
     const struct sumac_strategy *strategy, const char *name, const char *text, size_t text_bytes,
     bool *found, struct sumac_error *error)
 {
-    const struct strategy_function *own = strategy->functions;
+    const struct strategy_function *own = find_own(strategy, name);
 
     assert(text != NULL);
-    while (own != NULL && strcmp(own->row->name, name) != 0)
-        own = own->next;
     *found = own != NULL;
     if (own == NULL || (own->row->expression != NULL && own->text_bytes == text_bytes &&
                         memcmp(own->text, text, text_bytes) == 0))
@@ -109,11 +121,7 @@ enum sumac_status sumac_strategy_define(
     made->row = &made->of.defined.function;
     status =
         update_define(UPDATE_DEFINED_FIRST, name, made->text, text_bytes, &made->of.defined, error);
-    if (status == SUMAC_OK)
-        keep(strategy, made);
-    else
-        free(made);
-    return status;
+    return keep(strategy, made, status);
 }
 
 /* ---- plug-ins */
@@ -135,11 +143,7 @@ static enum sumac_status plug(
         status = fail(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "there is an update function %.64s already", made->row->name);
-    if (status == SUMAC_OK)
-        keep(strategy, made);
-    else
-        free(made);
-    return status;
+    return keep(strategy, made, status);
 }
 
 enum sumac_status sumac_strategy_plug(

@@ -76,19 +76,6 @@ static enum sumac_status create_parts(
     return status;
 }
 
-/* As the caller's partitioner splits it; shard_rows that are even are as many fixed shards, and of
- * the others no part is split. */
-static void take_partitioner(
-    const struct sumac_variable *variable, const struct sumac_variable_options *asked,
-    struct sumac_client_variable_options *options)
-{
-    if (asked->shard_count > 0 && !variable->uneven)
-        options->partitioner = (struct sumac_partitioner){
-            .kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = asked->shard_count};
-    else
-        options->partitioner = asked->partitioner;
-}
-
 enum sumac_status remote_create(
     struct sumac_variable *variable, const struct sumac_variable_options *asked,
     const struct sumac_value *initial, struct sumac_error *error)
@@ -114,8 +101,11 @@ enum sumac_status remote_create(
         .function = asked->function,
         .colocate_with = asked->colocate_with == NULL
                              ? NULL
-                             : sumac_client_variable_name(asked->colocate_with->remote[0])};
-    take_partitioner(variable, asked, &options);
+                             : sumac_client_variable_name(asked->colocate_with->remote[0]),
+        .partitioner = asked->partitioner};
+    if (asked->shard_count > 0 && !variable->uneven) /* shard_rows that are even */
+        options.partitioner = (struct sumac_partitioner){
+            .kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = asked->shard_count};
     status = create_parts(variable, &options, &own->tensor, error);
     sumac_value_unref(own);
     return status;
@@ -133,30 +123,41 @@ static size_t count_parts(struct sumac_variable *const *variables, uint32_t coun
     return parts;
 }
 
-/* One pull of all that are remote, into values that are there. */
+struct fetches {
+    struct sumac_fetch *items;
+    size_t count;
+};
+
+/* Make the tensor that the value, or that slot, is pulled into. Gives *into, also where it fails.
+ */
+static enum sumac_status add_fetches(
+    struct fetches *fetches, const struct sumac_variable *variable, const char *slot,
+    struct sumac_value **into, struct sumac_error *error)
+{
+    void *elements;
+
+    assert(*into == NULL);
+    *into = value_make_tensor(
+        slot == NULL ? variable->dtype : update_slot_dtype(variable->dtype), &variable->shape,
+        &elements);
+    if (*into == NULL || fetches->items == NULL)
+        return value_fail_for_memory(error);
+    for (uint32_t i = 0; i < variable->remote_count; i++)
+        fetches->items[fetches->count++] = (struct sumac_fetch){
+            .variable = variable->remote[i],
+            .into = part_of(variable, &(*into)->tensor, i),
+            .slot = slot};
+    return SUMAC_OK;
+}
+
+/* One pull of all of them, of one moment on each ps, if `status` is OK. */
 static enum sumac_status pull(
-    struct sumac_variable *const *variables, uint32_t count, struct sumac_value *const *values,
+    struct sumac_client *client, struct fetches *fetches, enum sumac_status status,
     struct sumac_error *error)
 {
-    struct sumac_fetch *fetches = calloc(count_parts(variables, count) + 1, sizeof *fetches);
-    struct sumac_client *client = NULL;
-    size_t fetch_count = 0;
-
-    if (fetches == NULL)
-        return value_fail_for_memory(error);
-    for (uint32_t i = 0; i < count; i++) {
-        if (variables[i]->remote == NULL)
-            continue;
-        client = client_of(variables[i]);
-        for (uint32_t j = 0; j < variables[i]->remote_count; j++)
-            fetches[fetch_count++] = (struct sumac_fetch){
-                .variable = variables[i]->remote[j],
-                .into = part_of(variables[i], &values[i]->tensor, j)};
-    }
-    const enum sumac_status status =
-        fetch_count == 0 ? SUMAC_OK
-                         : sumac_client_pull(client, fetches, fetch_count, NULL, NULL, error);
-    free(fetches);
+    if (status == SUMAC_OK && fetches->count > 0)
+        status = sumac_client_pull(client, fetches->items, fetches->count, NULL, NULL, error);
+    free(fetches->items);
     return status;
 }
 
@@ -165,24 +166,22 @@ enum sumac_status remote_read_all(
     struct sumac_error *error)
 {
     const size_t parts = count_parts(variables, count);
+    struct sumac_client *client = NULL;
     enum sumac_status status = SUMAC_OK;
-    void *elements;
 
     if (parts > SUMAC_TRANSFER_VARIABLES_MAX) /* before there is memory for them */
         return fail_argument(
             error,
             "%zu variables are read, and one pull has %d at most: read them in several calls",
             parts, SUMAC_TRANSFER_VARIABLES_MAX);
+    struct fetches fetches = {.items = parts > 0 ? calloc(parts, sizeof *fetches.items) : NULL};
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
-        assert(values[i] == NULL);
         if (variables[i]->remote == NULL)
             continue;
-        values[i] = value_make_tensor(variables[i]->dtype, &variables[i]->shape, &elements);
-        if (values[i] == NULL)
-            status = value_fail_for_memory(error);
+        client = client_of(variables[i]);
+        status = add_fetches(&fetches, variables[i], NULL, &values[i], error);
     }
-    if (status == SUMAC_OK)
-        status = pull(variables, count, values, error);
+    status = pull(client, &fetches, status, error);
     for (uint32_t i = 0; status != SUMAC_OK && i < count; i++) {
         sumac_value_unref(values[i]);
         values[i] = NULL;
@@ -193,71 +192,36 @@ enum sumac_status remote_read_all(
 enum sumac_status
 remote_read(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value *read = NULL;
-
     assert(variable->remote != NULL);
-    const enum sumac_status status = remote_read_all(&variable, 1, &read, error);
-    if (status == SUMAC_OK)
-        *value = read;
-    return status;
+    *value = NULL;
+    return remote_read_all(&variable, 1, value, error);
 }
 
 /* ---- its slots */
-
-/* One pull of all slots, of one moment on each ps, into values that are there. */
-static enum sumac_status pull_slots(
-    const struct sumac_variable *variable, const struct sumac_client_variable_facts *facts,
-    struct sumac_value *const *values, struct sumac_error *error)
-{
-    const size_t count = (size_t)variable->remote_count * facts->slot_count;
-    struct sumac_fetch *fetches = calloc(count + 1, sizeof *fetches);
-
-    assert(facts->slot_count <= SUMAC_SLOTS_MAX);
-    if (fetches == NULL)
-        return value_fail_for_memory(error);
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t part = (uint32_t)(i / facts->slot_count);
-        const size_t slot = i % facts->slot_count;
-        fetches[i] = (struct sumac_fetch){
-            .variable = variable->remote[part],
-            .into = part_of(variable, &values[slot]->tensor, part),
-            .slot = facts->slots[slot]};
-    }
-    const enum sumac_status status =
-        count == 0 ? SUMAC_OK
-                   : sumac_client_pull(client_of(variable), fetches, count, NULL, NULL, error);
-    free(fetches);
-    return status;
-}
 
 enum sumac_status
 remote_slots(struct sumac_variable *variable, struct sumac_value **slots, struct sumac_error *error)
 {
     struct sumac_value *values[SUMAC_SLOTS_MAX] = {NULL};
     struct sumac_client_variable_facts facts;
-    void *elements;
 
     assert(variable->remote_count > 0);
     enum sumac_status status = sumac_client_variable_describe(variable->remote[0], &facts, error);
     if (status != SUMAC_OK)
         return status;
-    for (uint32_t i = 0; status == SUMAC_OK && i < facts.slot_count; i++) {
-        values[i] =
-            value_make_tensor(update_slot_dtype(variable->dtype), &variable->shape, &elements);
-        if (values[i] == NULL)
-            status = value_fail_for_memory(error);
-    }
-    if (status == SUMAC_OK)
-        status = pull_slots(variable, &facts, values, error);
+    assert(facts.slot_count <= SUMAC_SLOTS_MAX);
+    const size_t room = (size_t)variable->remote_count * facts.slot_count;
+    struct fetches fetches = {.items = room > 0 ? calloc(room, sizeof *fetches.items) : NULL};
+    for (uint32_t i = 0; status == SUMAC_OK && i < facts.slot_count; i++)
+        status = add_fetches(&fetches, variable, facts.slots[i], &values[i], error);
+    status = pull(client_of(variable), &fetches, status, error);
     if (status != SUMAC_OK) {
-        for (uint32_t i = 0; i < facts.slot_count; i++)
-            sumac_value_unref(values[i]);
+        value_unref_all(values, facts.slot_count);
         return status;
     }
     /* takes them */
     struct sumac_value *dict = sumac_value_dict(facts.slots, values, facts.slot_count);
-    *slots = sumac_value_tuple(&dict, 1);
-    return *slots == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(sumac_value_tuple(&dict, 1), slots, error);
 }
 
 /* ---- changed */
@@ -334,16 +298,13 @@ static enum sumac_status push(
         return fail(
             error, ended, why.reason, "%.200s%s: %.250s; it goes on, and may be applied yet",
             variable->name, others ? " and others" : "", why.text);
-    if (ended != SUMAC_OK && error != NULL)
-        *error = why;
-    return ended;
+    return ended == SUMAC_OK ? SUMAC_OK : fail_again(error, &why);
 }
 
-/* operands[i] is the delta of variables[i], or all are of the first where `of_first`. What is not
- * remote is passed over. */
+/* operands[i] is a delta of variables[i], by `function` (NULL: each one's own). What is not remote
+ * is passed over. */
 struct remote_change {
     struct sumac_variable *const *variables;
-    bool of_first;
     const struct sumac_function *function;
     const struct sumac_value *const *operands;
     uint32_t count;
@@ -351,23 +312,21 @@ struct remote_change {
 
 static enum sumac_status push_here(const struct remote_change *change, struct sumac_error *error)
 {
-    const size_t room =
-        (change->of_first ? (size_t)change->variables[0]->remote_count * change->count
-                          : count_parts(change->variables, change->count)) +
-        1;
+    const size_t room = count_parts(change->variables, change->count) + 1;
     struct sumac_delta *deltas = calloc(room, sizeof *deltas);
     struct sumac_value **indices = calloc(room, sizeof *indices);
     struct sumac_buffer *held = hold(change->operands, change->count);
-    bool complete = deltas != NULL && indices != NULL && held != NULL;
+    bool complete = deltas != NULL && indices != NULL && held != NULL, others = false;
     const struct sumac_variable *first = NULL;
     enum sumac_status status = SUMAC_OK;
     uint32_t count = 0;
 
     for (uint32_t i = 0; complete && status == SUMAC_OK && i < change->count; i++) {
-        const struct sumac_variable *variable = change->variables[change->of_first ? 0 : i];
+        const struct sumac_variable *variable = change->variables[i];
         if (variable->remote == NULL)
             continue;
         first = first == NULL ? variable : first;
+        others = others || variable != first;
         if (variable->uneven && change->operands[i]->kind == SUMAC_VALUE_INDEXED_SLICES)
             status = fail(
                 error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
@@ -383,9 +342,8 @@ static enum sumac_status push_here(const struct remote_change *change, struct su
     if (!complete)
         status = value_fail_for_memory(error);
     if (status == SUMAC_OK && count > 0)
-        status = push(first, !change->of_first && count > 1, deltas, count, held, error);
-    for (uint32_t i = 0; indices != NULL && i < count; i++)
-        sumac_value_unref(indices[i]);
+        status = push(first, others, deltas, count, held, error);
+    value_unref_all(indices, count);
     sumac_buffer_unref(held);
     free(indices);
     free(deltas);
@@ -393,19 +351,17 @@ static enum sumac_status push_here(const struct remote_change *change, struct su
 }
 
 /* The same of operands wherever they are: a push sends what the host sees. */
-static enum sumac_status make_push(const struct remote_change *change, struct sumac_error *error)
+static enum sumac_status make_push(struct remote_change change, struct sumac_error *error)
 {
-    struct sumac_value **here = calloc((size_t)change->count + 1, sizeof *here);
+    struct sumac_value **here = calloc((size_t)change.count + 1, sizeof *here);
     enum sumac_status status = here == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    struct remote_change own = *change;
 
-    for (uint32_t i = 0; status == SUMAC_OK && i < change->count; i++)
-        status = on_device_take_one(change->operands[i], &here[i], error);
-    own.operands = value_lend(here);
+    for (uint32_t i = 0; status == SUMAC_OK && i < change.count; i++)
+        status = on_device_take_one(change.operands[i], &here[i], error);
+    change.operands = value_lend(here);
     if (status == SUMAC_OK)
-        status = push_here(&own, error);
-    for (uint32_t i = 0; here != NULL && i < change->count; i++)
-        sumac_value_unref(here[i]);
+        status = push_here(&change, error);
+    value_unref_all(here, change.count);
     free(here);
     return status;
 }
@@ -414,24 +370,19 @@ enum sumac_status remote_change(
     struct sumac_variable *variable, const struct sumac_function *function,
     const struct sumac_value *const *operands, uint32_t count, struct sumac_error *error)
 {
-    const struct remote_change change = {
-        .variables = &variable,
-        .of_first = true,
-        .function = function,
-        .operands = operands,
-        .count = count};
+    struct sumac_variable *same[SUMAC_REPLICAS_MAX];
 
     assert(variable->remote != NULL);
-    return make_push(&change, error);
+    assert(count <= SUMAC_REPLICAS_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        same[i] = variable;
+    return make_push((struct remote_change){same, function, operands, count}, error);
 }
 
 enum sumac_status remote_change_all(
     struct sumac_variable *const *variables, const struct sumac_value *const *operands,
     uint32_t count, struct sumac_error *error)
 {
-    const struct remote_change change = {
-        .variables = variables, .operands = operands, .count = count};
-
     assert(count > 0);
-    return make_push(&change, error);
+    return make_push((struct remote_change){variables, NULL, operands, count}, error);
 }

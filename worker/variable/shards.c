@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shards.c -- variables that are split along their first axis, and parts of variables. In this
  * process a variable is one tensor however it is split: a shard is a range of its rows. */
-#include "shards.h"
+#include "variable.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -48,6 +48,7 @@ static enum sumac_status take_rows(
 {
     const uint64_t all = variable->shape.rank == 0 ? 0 : variable->shape.extent[0];
     uint64_t first = 0;
+    uint32_t i = 0;
 
     if (rows == NULL || count == 0 || variable->shape.rank == 0)
         return fail_split(
@@ -55,16 +56,12 @@ static enum sumac_status take_rows(
     const enum sumac_status status = make_rows(variable, count, error);
     if (status != SUMAC_OK)
         return status;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct sumac_range even = placement_rows(all, count, i);
-        if (rows[i] == 0 || rows[i] > all - first)
-            return fail_split(
-                variable, "shard_rows do not add up to its rows, each with some", error);
-        variable->uneven = variable->uneven || rows[i] != even.count;
+    for (; i < count && rows[i] > 0 && rows[i] <= all - first; i++) {
+        variable->uneven = variable->uneven || rows[i] != placement_rows(all, count, i).count;
         first += rows[i];
         variable->shard_first[i + 1] = first;
     }
-    return first == all
+    return i == count && first == all
                ? SUMAC_OK
                : fail_split(
                      variable, "shard_rows do not add up to its rows, each with some", error);
@@ -133,26 +130,33 @@ enum sumac_status sumac_shard_of_row(
     return SUMAC_OK;
 }
 
-/* Gives *whole: what a read in that context gives. */
-static enum sumac_status read_for(
-    const char *call, struct sumac_variable *variable, struct sumac_replica *replica,
-    struct sumac_value **result, struct sumac_value **whole, struct sumac_error *error)
-{
-    struct sumac_error why;
+/* A part of what a read in that context gives. */
+struct variable_part {
+    struct sumac_variable *variable;
+    struct sumac_replica *replica;
+    struct sumac_value *whole;
+    struct sumac_error cause; /* if it cannot be taken */
+};
 
-    if (variable != NULL && result != NULL)
-        return sumac_variable_read(variable, replica, whole, error);
-    (void)fail_for_null(&why, call, variable == NULL ? "variable" : "value");
-    return variable_refuse_read(variable, replica, &why, error);
+static enum sumac_status read_whole(
+    struct variable_part *part, const char *call, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    if (part->variable != NULL && result != NULL)
+        return sumac_variable_read(part->variable, part->replica, &part->whole, error);
+    (void)fail_for_null(&part->cause, call, part->variable == NULL ? "variable" : "value");
+    return variable_refuse_read(part->variable, part->replica, &part->cause, error);
 }
 
-/* A part has been taken of `whole`, or why not. Takes  whole. */
-static enum sumac_status part_of(
-    const struct sumac_variable *variable, struct sumac_value *whole, enum sumac_status status,
-    const struct sumac_error *cause, struct sumac_error *error)
+/* A part has been taken of the whole, or why not. */
+static enum sumac_status give_part(
+    struct variable_part *part, enum sumac_status status, struct sumac_value **value,
+    struct sumac_error *error)
 {
-    sumac_value_unref(whole);
-    return status == SUMAC_OK ? SUMAC_OK : fail_for(variable, cause, error);
+    sumac_value_unref(part->whole);
+    return status == SUMAC_OK
+               ? variable_place(part->variable, part->replica, SUMAC_OK, value, error)
+               : fail_for(part->variable, &part->cause, error);
 }
 
 static struct sumac_range rows_of(const struct sumac_variable *variable, uint32_t shard)
@@ -171,22 +175,20 @@ enum sumac_status sumac_variable_shard(
     struct sumac_error *error)
 {
     const uint32_t count = sumac_variable_shards(variable);
-    struct sumac_value *whole = NULL;
-    struct sumac_error cause;
+    struct variable_part part = {.variable = variable};
 
     if (variable != NULL && index >= count) {
         (void)fail(
-            &cause, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNKNOWN_SHARD,
+            &part.cause, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNKNOWN_SHARD,
             "%.200s has %" PRIu32 " shards, and %" PRIu32 " is none of them", variable->name, count,
             index);
-        return variable_refuse_read(variable, NULL, &cause, error);
+        return variable_refuse_read(variable, NULL, &part.cause, error);
     }
-    const enum sumac_status status =
-        read_for("sumac_variable_shard", variable, NULL, value, &whole, error);
+    const enum sumac_status status = read_whole(&part, "sumac_variable_shard", value, error);
     if (status != SUMAC_OK)
         return status;
     if (count == 1) {
-        *value = whole;
+        *value = part.whole;
         return SUMAC_OK;
     }
     const struct sumac_range rows = rows_of(variable, index);
@@ -196,8 +198,8 @@ enum sumac_status sumac_variable_shard(
         .stop = (int64_t)(rows.first + rows.count),
         .has_start = true,
         .has_stop = true};
-    return part_of(
-        variable, whole, sumac_value_slice(whole, &slice, 1, value, &cause), &cause, error);
+    return give_part(
+        &part, sumac_value_slice(part.whole, &slice, 1, value, &part.cause), value, error);
 }
 
 enum sumac_status sumac_variable_slice(
@@ -205,54 +207,39 @@ enum sumac_status sumac_variable_slice(
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
     struct sumac_error *error)
 {
-    struct sumac_value *whole = NULL;
-    struct sumac_error cause;
+    struct variable_part part = {.variable = variable, .replica = replica};
+    const enum sumac_status status = read_whole(&part, "sumac_variable_slice", value, error);
 
-    const enum sumac_status status =
-        read_for("sumac_variable_slice", variable, replica, value, &whole, error);
-    return status != SUMAC_OK
-               ? status
-               : variable_place(
-                     variable, replica,
-                     part_of(
-                         variable, whole, sumac_value_slice(whole, slices, count, value, &cause),
-                         &cause, error),
-                     value, error);
+    return status == SUMAC_OK
+               ? give_part(
+                     &part, sumac_value_slice(part.whole, slices, count, value, &part.cause), value,
+                     error)
+               : status;
 }
 
 enum sumac_status sumac_variable_rows(
     struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *ids,
     struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value *whole = NULL;
-    struct sumac_error cause;
+    struct variable_part part = {.variable = variable, .replica = replica};
+    const enum sumac_status status = read_whole(&part, "sumac_variable_rows", value, error);
 
-    const enum sumac_status status =
-        read_for("sumac_variable_rows", variable, replica, value, &whole, error);
-    return status != SUMAC_OK ? status
-                              : variable_place(
-                                    variable, replica,
-                                    part_of(
-                                        variable, whole,
-                                        sumac_value_rows(whole, ids, value, &cause), &cause, error),
-                                    value, error);
+    return status == SUMAC_OK
+               ? give_part(
+                     &part, sumac_value_rows(part.whole, ids, value, &part.cause), value, error)
+               : status;
 }
 
 enum sumac_status sumac_variable_lookup(
     struct sumac_variable *variable, struct sumac_replica *replica, const struct sumac_value *bags,
     enum sumac_reduce_op combiner, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value *whole = NULL;
-    struct sumac_error cause;
+    struct variable_part part = {.variable = variable, .replica = replica};
+    const enum sumac_status status = read_whole(&part, "sumac_variable_lookup", value, error);
 
-    const enum sumac_status status =
-        read_for("sumac_variable_lookup", variable, replica, value, &whole, error);
-    return status != SUMAC_OK
-               ? status
-               : variable_place(
-                     variable, replica,
-                     part_of(
-                         variable, whole, sumac_value_lookup(whole, bags, combiner, value, &cause),
-                         &cause, error),
-                     value, error);
+    return status == SUMAC_OK
+               ? give_part(
+                     &part, sumac_value_lookup(part.whole, bags, combiner, value, &part.cause),
+                     value, error)
+               : status;
 }

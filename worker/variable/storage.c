@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "dtype.h"
 #include "error.h"
@@ -44,11 +43,17 @@ storage_create(const struct sumac_variable *variable, const struct sumac_value *
         storage->slots[i] = make_slot(variable, storage->value, i);
         complete = storage->slots[i] != NULL;
     }
-    if (!complete) {
-        storage_destroy(storage);
-        return NULL;
-    }
-    return storage;
+    if (complete)
+        return storage;
+    storage_destroy(storage);
+    return NULL;
+}
+
+void storage_release(struct storage *storage)
+{
+    sumac_value_unref(storage->value);
+    value_unref_all(storage->slots, UPDATE_SLOTS_MAX);
+    *storage = (struct storage){.value = NULL};
 }
 
 void storage_destroy(struct storage *storage)
@@ -56,9 +61,7 @@ void storage_destroy(struct storage *storage)
     if (storage == NULL)
         return;
     assert(storage->components == 0);
-    sumac_value_unref(storage->value);
-    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        sumac_value_unref(storage->slots[i]);
+    storage_release(storage);
     free(storage);
 }
 
@@ -161,13 +164,6 @@ static struct sumac_value *make_like(const struct sumac_value *value, bool same)
                 : sumac_value_tensor(value->tensor.dtype, value->tensor.shape, NULL);
 }
 
-static void drop(struct storage_targets *targets)
-{
-    sumac_value_unref(targets->value);
-    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        sumac_value_unref(targets->slots[i]);
-}
-
 /* A tensor that is assigned whole, and whose bytes nobody can write, is what is stored. */
 static bool is_taken_over(const struct change *change)
 {
@@ -177,18 +173,16 @@ static bool is_taken_over(const struct change *change)
 }
 
 /* What `change` of the storage will write to. false: no memory. */
-static bool
-aim(const struct storage *storage, const struct change *change, struct storage_targets *targets)
+static bool aim(const struct storage *storage, const struct change *change, struct storage *targets)
 {
     const bool same = change->operand->kind == SUMAC_VALUE_INDEXED_SLICES; /* other rows stay */
-    bool complete;
 
     assert(storage->components > 0);
-    *targets = (struct storage_targets){.value = NULL};
-    targets->value = is_taken_over(change)    ? sumac_value_ref(change->operand)
-                     : is_own(storage->value) ? sumac_value_ref(storage->value)
-                                              : make_like(storage->value, same);
-    complete = targets->value != NULL;
+    *targets = (struct storage){
+        .value = is_taken_over(change)    ? sumac_value_ref(change->operand)
+                 : is_own(storage->value) ? sumac_value_ref(storage->value)
+                                          : make_like(storage->value, same)};
+    bool complete = targets->value != NULL;
     for (uint32_t i = 0; complete && i < UPDATE_SLOTS_MAX && storage->slots[i] != NULL; i++) {
         /* a function may leave slots alone */
         targets->slots[i] = is_own(storage->slots[i]) ? sumac_value_ref(storage->slots[i])
@@ -196,7 +190,7 @@ aim(const struct storage *storage, const struct change *change, struct storage_t
         complete = targets->slots[i] != NULL;
     }
     if (!complete)
-        drop(targets);
+        storage_release(targets);
     return complete;
 }
 
@@ -223,7 +217,7 @@ prepare(const struct storage *storage, const struct change *change, struct updat
 
 void storage_slice(
     const struct sumac_variable *variable, const struct storage *storage,
-    const struct change *change, const struct storage_targets *targets, struct update_slice *slice)
+    const struct change *change, const struct storage *targets, struct update_slice *slice)
 {
     assert(change->operand->kind == SUMAC_VALUE_TENSOR);
     *slice = (struct update_slice){
@@ -255,20 +249,6 @@ static int compare_occurrences(const void *a, const void *b)
     return one->place < other->place ? -1 : one->place > other->place;
 }
 
-/* NULL: no memory. */
-static struct occurrence *order_rows(const struct sumac_tensor *indices)
-{
-    const uint64_t count = indices->shape.extent[0];
-    struct occurrence *occurrences = calloc((size_t)count + 1, sizeof *occurrences);
-
-    assert(indices->shape.rank == 1);
-    for (uint64_t i = 0; occurrences != NULL && i < count; i++)
-        occurrences[i] = (struct occurrence){.row = (uint64_t)index_at(indices, i), .place = i};
-    if (occurrences != NULL)
-        qsort(occurrences, (size_t)count, sizeof *occurrences, compare_occurrences);
-    return occurrences;
-}
-
 /* Rows by index: targets have what the storage has, or are it. */
 struct by_rows {
     struct occurrence *occurrences;
@@ -277,7 +257,7 @@ struct by_rows {
 
 static void change_rows(
     const struct sumac_variable *variable, const struct storage *storage,
-    const struct storage_targets *targets, const struct change *change, const struct by_rows *by)
+    const struct storage *targets, const struct change *change, const struct by_rows *by)
 {
     const struct sumac_tensor *operand = &change->operand->items[0]->tensor;
     const uint64_t count = operand->shape.extent[0], bytes = sumac_tensor_bytes(operand);
@@ -313,18 +293,8 @@ static void replace(struct sumac_value **value, struct sumac_value *other)
     *value = other;
 }
 
-static void take(struct storage *storage, struct storage_targets *targets, uint64_t step)
-{
-    assert(targets->value != NULL);
-    replace(&storage->value, targets->value);
-    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        replace(&storage->slots[i], targets->slots[i]);
-    storage->steps = step;
-    storage->version++;
-}
-
 static void do_change(
-    const struct sumac_variable *variable, struct storage *storage, struct storage_targets *targets,
+    const struct sumac_variable *variable, struct storage *storage, struct storage *targets,
     const struct change *change, const struct by_rows *by)
 {
     struct update_slice slice;
@@ -339,7 +309,11 @@ static void do_change(
         if (slice.count > 0)
             update_run(&slice);
     }
-    take(storage, targets, storage->steps + change->function->counts_steps);
+    replace(&storage->value, targets->value);
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
+        replace(&storage->slots[i], targets->slots[i]);
+    storage->steps += change->function->counts_steps;
+    storage->version++;
 }
 
 /* Two components of the same storage: the second one is done with the first. */
@@ -351,35 +325,6 @@ static bool is_done(const struct sumac_variable *variable, uint32_t component)
     return false;
 }
 
-static bool aim_all(
-    const struct sumac_variable *variable, const struct change *change,
-    struct storage_targets *targets)
-{
-    for (uint32_t i = 0; i < variable->component_count; i++)
-        if (!is_done(variable, i) && !aim(variable->components[i].storage, change, &targets[i])) {
-            while (i-- > 0)
-                drop(&targets[i]);
-            return false;
-        }
-    return true;
-}
-
-static bool
-change_every(struct sumac_variable *variable, const struct change *change, const struct by_rows *by)
-{
-    struct storage_targets *targets = calloc(variable->component_count, sizeof *targets);
-
-    if (targets == NULL || !aim_all(variable, change, targets)) {
-        free(targets);
-        return false;
-    }
-    for (uint32_t i = 0; i < variable->component_count; i++)
-        if (targets[i].value != NULL)
-            do_change(variable, variable->components[i].storage, &targets[i], change, by);
-    free(targets);
-    return true;
-}
-
 /* Of slices. false: no memory. */
 static bool order(const struct sumac_value *operand, struct by_rows *by)
 {
@@ -388,9 +333,16 @@ static bool order(const struct sumac_value *operand, struct by_rows *by)
     if (operand->kind != SUMAC_VALUE_INDEXED_SLICES)
         return true;
     const struct sumac_tensor *indices = &operand->items[1]->tensor;
-    by->occurrences = order_rows(indices);
-    by->rows = calloc((size_t)indices->shape.extent[0] + 1, sizeof *by->rows);
-    return by->occurrences != NULL && by->rows != NULL;
+    const uint64_t count = indices->shape.extent[0];
+    assert(indices->shape.rank == 1);
+    by->occurrences = calloc((size_t)count + 1, sizeof *by->occurrences);
+    by->rows = calloc((size_t)count + 1, sizeof *by->rows);
+    if (by->occurrences == NULL || by->rows == NULL)
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        by->occurrences[i] = (struct occurrence){.row = (uint64_t)index_at(indices, i), .place = i};
+    qsort(by->occurrences, (size_t)count, sizeof *by->occurrences, compare_occurrences);
+    return true;
 }
 
 static void forget(struct by_rows *by)
@@ -402,7 +354,7 @@ static void forget(struct by_rows *by)
 bool storage_change_alone(
     const struct sumac_variable *variable, struct storage *storage, const struct change *change)
 {
-    struct storage_targets targets;
+    struct storage targets;
     struct by_rows by;
 
     assert(storage->components == 1);
@@ -424,38 +376,41 @@ static bool part_from_others(struct component *component)
     own = calloc(1, sizeof *own);
     if (own == NULL)
         return false;
+    *own = *shared;
     own->components = 1;
-    own->steps = shared->steps;
-    own->version = shared->version;
-    own->value = sumac_value_ref(shared->value);
+    (void)sumac_value_ref(own->value);
     for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        own->slots[i] = sumac_value_ref(shared->slots[i]);
+        (void)sumac_value_ref(own->slots[i]);
     shared->components--;
     component->storage = own;
     return true;
 }
 
-static bool
-change_one(struct component *component, const struct change *change, const struct by_rows *by)
-{
-    struct storage_targets targets;
-
-    if (!part_from_others(component) || !aim(component->storage, change, &targets))
-        return false;
-    do_change(component->variable, component->storage, &targets, change, by);
-    return true;
-}
-
+/* All components, or only one, which has its own. false: no memory. */
 static bool change_all_or_one(
-    struct sumac_variable *variable, struct component *only, const struct change *change)
+    const struct sumac_variable *variable, const struct component *only,
+    const struct change *change, const struct by_rows *by)
 {
-    struct by_rows by;
+    struct storage targets[SUMAC_REPLICAS_MAX];
+    const uint32_t first = only == NULL ? 0 : only->index;
+    const uint32_t end = only == NULL ? variable->component_count : only->index + 1;
+    bool aimed = true;
+    uint32_t at = first;
 
-    const bool done =
-        order(change->operand, &by) &&
-        (only != NULL ? change_one(only, change, &by) : change_every(variable, change, &by));
-    forget(&by);
-    return done;
+    assert(end <= SUMAC_REPLICAS_MAX);
+    for (; aimed && at < end; at++)
+        if (only == NULL && is_done(variable, at))
+            targets[at].value = NULL;
+        else
+            aimed = aim(variable->components[at].storage, change, &targets[at]);
+    if (!aimed)
+        at--; /* has none */
+    for (uint32_t i = first; i < at; i++)
+        if (targets[i].value != NULL && aimed)
+            do_change(variable, variable->components[i].storage, &targets[i], change, by);
+        else if (targets[i].value != NULL)
+            storage_release(&targets[i]);
+    return aimed;
 }
 
 enum sumac_status storage_change_here(
@@ -464,15 +419,16 @@ enum sumac_status storage_change_here(
 {
     struct sumac_value *operand = NULL;
     struct change own = *change;
+    struct by_rows by = {.rows = NULL};
 
     assert(only == NULL || only->variable == variable);
-    if (value_is_here(change->operand)) /* it may be taken over: nobody else has a reference */
-        return change_all_or_one(variable, only, change) ? SUMAC_OK : value_fail_for_memory(error);
     const enum sumac_status status = value_bring_here(change->operand, &operand, error);
     if (status != SUMAC_OK)
         return status;
     own.operand = operand;
-    const bool done = change_all_or_one(variable, only, &own);
+    const bool done = order(operand, &by) && (only == NULL || part_from_others(only)) &&
+                      change_all_or_one(variable, only, &own, &by);
+    forget(&by);
     sumac_value_unref(operand);
     return done ? SUMAC_OK : value_fail_for_memory(error);
 }

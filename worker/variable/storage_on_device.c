@@ -13,7 +13,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "error.h"
 #include "on_device.h"
 
 /* ---- made */
@@ -64,23 +63,13 @@ struct outcome {
     struct device_update update;
 };
 
-static void release(struct storage *storage)
-{
-    sumac_value_unref(storage->value);
-    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
-        sumac_value_unref(storage->slots[i]);
-    *storage = (struct storage){.value = NULL};
-}
-
 static const struct sumac_value *
 operand_of(const struct sumac_variable *variable, const struct change *change, uint32_t index)
 {
     const struct sumac_value *operand = change->operand;
 
-    if (!value_is_leaf_of_replicas(operand))
-        return operand;
-    assert(operand->count == variable->component_count);
-    return operand->items[index];
+    assert(!value_is_leaf_of_replicas(operand) || operand->count == variable->component_count);
+    return value_is_leaf_of_replicas(operand) ? operand->items[index] : operand;
 }
 
 /* Is a tensor assigned that lies there already, and that nobody can write? */
@@ -125,7 +114,7 @@ is_the_devices(const struct sumac_variable *variable, const struct change *chang
 /* Memory for what comes of it; slots that the function does not have stay the component's. */
 static enum sumac_status make_room(
     struct sumac_variable *variable, const struct change *change, uint32_t index,
-    struct storage *on_device, struct storage_targets *targets, struct sumac_error *error)
+    struct storage *on_device, struct storage *targets, struct sumac_error *error)
 {
     const struct storage *before = variable->components[index].storage;
     const uint32_t slots = update_slot_count(change->function, change->hyperparameters);
@@ -153,7 +142,7 @@ aim(struct sumac_variable *variable, const struct change *change, uint32_t index
     struct outcome *outcome, struct sumac_error *error)
 {
     struct change own = *change;
-    struct storage_targets targets = {.value = NULL};
+    struct storage targets = {.value = NULL};
 
     enum sumac_status status = on_device_place(
         variable->strategy, index, operand_of(variable, change, index), &outcome->operand, error);
@@ -166,17 +155,19 @@ aim(struct sumac_variable *variable, const struct change *change, uint32_t index
     return status;
 }
 
-/* Kin are updated alike. */
-static uint64_t
-find_likeness(const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index)
+/* The first of the component's kin that its device computes, or that was computed here. */
+static uint32_t find_kin(
+    const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index,
+    bool there)
 {
     const uint64_t kin = variable->components[index].storage->kin;
 
-    assert(outcomes[index].operand != NULL);
+    assert(kin <= variable->kins);
     for (uint32_t i = 0; i < index; i++)
-        if (outcomes[i].operand != NULL && variable->components[i].storage->kin == kin)
-            return atomic_load(&outcomes[i].on_device.value->likeness);
-    return value_new_likeness();
+        if (variable->components[i].storage->kin == kin &&
+            (there ? outcomes[i].operand : outcomes[i].here.value) != NULL)
+            return i;
+    return index;
 }
 
 /* What is assigned is a copy; of others, what kin have is alike. */
@@ -185,12 +176,15 @@ liken(const struct sumac_variable *variable, const struct change *change, struct
 {
     for (uint32_t i = 0; i < variable->component_count; i++) {
         struct sumac_value *made = outcomes[i].on_device.value;
+        const uint32_t kin = find_kin(variable, outcomes, i, true);
         if (outcomes[i].operand == NULL)
             continue;
         if (change->function->number == UPDATE_ASSIGN)
             value_liken(made, outcomes[i].operand);
         else
-            atomic_store(&made->likeness, find_likeness(variable, outcomes, i));
+            atomic_store(
+                &made->likeness, kin == i ? value_new_likeness()
+                                          : atomic_load(&outcomes[kin].on_device.value->likeness));
     }
 }
 
@@ -219,11 +213,12 @@ static enum sumac_status compute_there(
 static enum sumac_status
 bring_here(const struct storage *storage, struct storage *here, struct sumac_error *error)
 {
+    const struct sumac_value *const *slots = value_lend(storage->slots);
+
     *here = (struct storage){.components = 1, .steps = storage->steps, .version = storage->version};
     enum sumac_status status = value_bring_here(storage->value, &here->value, error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && storage->slots[i] != NULL;
-         i++)
-        status = value_bring_here(storage->slots[i], &here->slots[i], error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && slots[i] != NULL; i++)
+        status = value_bring_here(slots[i], &here->slots[i], error);
     return status;
 }
 
@@ -245,19 +240,6 @@ static enum sumac_status compute_here(
     return status;
 }
 
-/* The first of the component's kin of which it was computed here. */
-static uint32_t
-find_kin(const struct sumac_variable *variable, const struct outcome *outcomes, uint32_t index)
-{
-    const uint64_t kin = variable->components[index].storage->kin;
-
-    assert(kin <= variable->kins);
-    for (uint32_t i = 0; i < index; i++)
-        if (variable->components[i].storage->kin == kin && outcomes[i].here.value != NULL)
-            return i;
-    return index;
-}
-
 /* ---- all of it */
 
 static enum sumac_status prepare(
@@ -270,7 +252,7 @@ static enum sumac_status prepare(
     }
     if (is_the_devices(variable, change, index))
         return aim(variable, change, index, &outcomes[index], error);
-    const uint32_t kin = find_kin(variable, outcomes, index);
+    const uint32_t kin = find_kin(variable, outcomes, index, false);
     enum sumac_status status = SUMAC_OK;
     if (kin == index)
         status = compute_here(variable, change, index, &outcomes[index].here, error);
@@ -286,12 +268,11 @@ static void commit(struct component *component, struct storage *on_device, uint6
 
     assert(on_device->value != NULL);
     assert(storage->components == 1);
-    struct storage before = *storage;
+    storage_release(storage);
     *storage = *on_device;
     storage->components = 1;
     storage->kin = kin;
     *on_device = (struct storage){.value = NULL};
-    release(&before);
 }
 
 static enum sumac_status change_on_device(
@@ -317,8 +298,8 @@ static enum sumac_status change_on_device(
     if (replicas_are_given_up(&variable->strategy->own)) /* their threads may still read it */
         return status;
     for (uint32_t i = first; outcomes != NULL && i < end; i++) {
-        release(&outcomes[i].here);
-        release(&outcomes[i].on_device);
+        storage_release(&outcomes[i].here);
+        storage_release(&outcomes[i].on_device);
         sumac_value_unref(outcomes[i].operand);
     }
     free(outcomes);

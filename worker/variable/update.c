@@ -25,20 +25,14 @@ static enum sumac_status refuse_per_replica(
             "same; reduce it first",
             variable->name, path == NULL ? "" : " at ",
             value_path_print(path, where, sizeof where));
-    *mapped = sumac_value_ref(leaf);
+    (void)mapped;
     return SUMAC_OK;
 }
 
 enum sumac_status update_check_argument(
     struct sumac_variable *variable, const struct sumac_value *given, struct sumac_error *error)
 {
-    struct sumac_value *same = NULL;
-
-    if (given == NULL)
-        return SUMAC_OK;
-    const enum sumac_status status = value_map(given, refuse_per_replica, variable, &same, error);
-    sumac_value_unref(same);
-    return status;
+    return given == NULL ? SUMAC_OK : value_map(given, refuse_per_replica, variable, NULL, error);
 }
 
 enum sumac_status update_check_own(
@@ -111,8 +105,7 @@ static enum sumac_status tuple_leaf(
 
     (void)path;
     assert(count > 0);
-    *mapped = value_hold(SUMAC_VALUE_TUPLE, leaves, count, 0);
-    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    return value_give(value_hold(SUMAC_VALUE_TUPLE, leaves, count, 0), mapped, error);
 }
 
 static enum sumac_status put_together(
@@ -181,30 +174,22 @@ is_for_all(const struct sumac_variable *variable, const struct sumac_update_opti
                                                     gradient->count == variable->component_count);
 }
 
-static enum sumac_status apply_to_all(
-    struct sumac_variable *variable, const struct sumac_update_options *update,
-    struct sumac_value **result, struct sumac_error *error)
-{
-    const enum sumac_status status =
-        write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
-
-    if (status != SUMAC_OK || result == NULL)
-        return status;
-    *result = sumac_value_none();
-    return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-}
-
 static enum sumac_status update_components(
     struct sumac_variable *variable, const struct sumac_update_options *update,
     struct sumac_value **result, struct sumac_error *error)
 {
-    if (is_for_all(variable, update))
-        return apply_to_all(variable, update, result, error);
     const uint32_t count = variable->component_count;
+
+    if (is_for_all(variable, update)) {
+        const enum sumac_status applied =
+            write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
+        return applied != SUMAC_OK || result == NULL
+                   ? applied
+                   : value_give(sumac_value_none(), result, error);
+    }
     struct sumac_update_context *calls = calloc(count, sizeof *calls);
-    struct sumac_value **results = calloc(count, sizeof *results);
-    enum sumac_status status =
-        calls == NULL || results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_value *results[SUMAC_REPLICAS_MAX] = {NULL};
+    enum sumac_status status = calls == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         calls[i].component = &variable->components[i];
@@ -212,9 +197,7 @@ static enum sumac_status update_components(
     }
     if (status == SUMAC_OK && result != NULL)
         status = put_together(variable, !update->ungrouped, value_lend(results), result, error);
-    for (uint32_t i = 0; results != NULL && i < count; i++)
-        sumac_value_unref(results[i]);
-    free(results);
+    value_unref_all(results, count);
     free(calls);
     return status;
 }
@@ -254,13 +237,11 @@ static enum sumac_status update_in_replica(
     struct sumac_value *const both[] = {
         update->args == NULL ? sumac_value_tuple(NULL, 0) : sumac_value_ref(update->args),
         update->kwargs == NULL ? sumac_value_dict(NULL, NULL, 0) : sumac_value_ref(update->kwargs)};
-    struct sumac_value *args = sumac_value_tuple(both, 2);
+    struct sumac_value *args = NULL;
+    struct sumac_error why;
 
-    if (args == NULL) {
-        struct sumac_error why;
-        (void)value_fail_for_memory(&why);
+    if (value_give(sumac_value_tuple(both, 2), &args, &why) != SUMAC_OK)
         return call_refuse(replica, CALL_MERGE, &why, error);
-    }
     label_init(&what);
     label_add(&what, variable->name);
     if (update->function == apply && update->context != NULL) {
@@ -278,11 +259,7 @@ static enum sumac_status update_in_replica(
         .name = what.text,
         .sum = what.sum,
         .by = (const void *)(uintptr_t)update->function};
-    struct sumac_value *all = NULL;
-    enum sumac_status status = call_with_others(replica, &call, &all, error);
-    if (status == SUMAC_OK && result != NULL)
-        status = sumac_value_select(all, replica->id, result, error);
-    sumac_value_unref(all);
+    const enum sumac_status status = call_for_own(replica, &call, result, error);
     sumac_value_unref(args);
     return status;
 }
@@ -291,11 +268,8 @@ enum sumac_status update_refuse(
     struct sumac_replica *replica, const struct sumac_error *why, struct sumac_error *error)
 {
     assert(why->status != SUMAC_OK);
-    if (context_is_of(replica))
-        return call_refuse(replica, CALL_MERGE, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
+    return context_is_of(replica) ? call_refuse(replica, CALL_MERGE, why, error)
+                                  : fail_again(error, why);
 }
 
 enum sumac_status sumac_variable_update(
@@ -330,28 +304,22 @@ enum sumac_status sumac_variable_apply(
     const struct sumac_function *function, const struct sumac_value *gradient,
     struct sumac_error *error)
 {
+    const char *const name = function != NULL && function->name != NULL ? function->name : "apply";
+    struct sumac_value *args = NULL;
     struct sumac_error why;
 
-    if (variable == NULL || gradient == NULL) {
-        (void)fail_for_null(
-            &why, "sumac_variable_apply", variable == NULL ? "variable" : "gradient");
+    enum sumac_status status =
+        variable == NULL || gradient == NULL
+            ? fail_for_null(
+                  &why, "sumac_variable_apply", variable == NULL ? "variable" : "gradient")
+            : update_check_own(variable, replica, name, gradient, &why);
+    if (status == SUMAC_OK)
+        status = value_give(value_hold(SUMAC_VALUE_TUPLE, &gradient, 1, 0), &args, &why);
+    if (status != SUMAC_OK)
         return update_refuse(replica, &why, error);
-    }
-    if (update_check_own(
-            variable, replica,
-            function != NULL && function->name != NULL ? function->name : "apply", gradient,
-            &why) != SUMAC_OK)
-        return update_refuse(replica, &why, error);
-    struct sumac_value *const own = sumac_value_ref(gradient);
-    struct sumac_value *args = sumac_value_tuple(&own, 1);
     const struct sumac_update_options update = {
         .function = apply, .context = (void *)(uintptr_t)function, .args = args};
-
-    if (args == NULL) {
-        (void)value_fail_for_memory(&why);
-        return update_refuse(replica, &why, error);
-    }
-    const enum sumac_status status = sumac_variable_update(variable, replica, &update, NULL, error);
+    status = sumac_variable_update(variable, replica, &update, NULL, error);
     sumac_value_unref(args);
     return status;
 }

@@ -5,14 +5,10 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
 #include "function.h"
-#include "own_functions.h"
-#include "shards.h"
 #include "on_device.h"
-#include "text.h"
 
 #define FUNCTION_BYTES_MAX 65536u /* of what is encoded of one, while it is read */
 
@@ -22,12 +18,10 @@ enum sumac_status variable_check_context(
     const struct sumac_variable *variable, const struct sumac_replica *replica, const char *call,
     struct sumac_error *error)
 {
-    const struct context *present = context_present();
-
     assert(variable != NULL);
     if (replica == NULL)
         return context_check_cross(variable->strategy, call, error);
-    if (present->kind != CONTEXT_REPLICA || present->replica != replica)
+    if (!context_is_of(replica))
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "%s of %s: called with the context of replica %" PRIu32
@@ -62,22 +56,20 @@ enum sumac_status variable_find_function(
     arena_init(&arena, &memory_heap, FUNCTION_BYTES_MAX);
     *function = given->name == NULL ? NULL : functions_find(variable->strategy, given->name);
     enum sumac_status status = function_encode_row(*function, given, &arena, &wire, error);
-    if (status == SUMAC_OK) {
-        assert(*function != NULL);
-        const bool own = *function == variable->function;
+    assert(status != SUMAC_OK || *function != NULL);
+    const bool own = *function == variable->function;
+    if (status == SUMAC_OK)
         status = update_check(
             *function, variable->function != NULL ? variable->function : *function, variable->dtype,
             variable->name, error);
-        if (status == SUMAC_OK)
-            status = update_hyperparameters_read(
-                *function, own ? &variable->hyperparameters : NULL, wire, hyperparameters, error);
-        if (status == SUMAC_OK)
-            status =
-                update_hyperparameters_check(*function, variable->dtype, hyperparameters, error);
-        if (status == SUMAC_OK && own)
-            status = update_check_slots(
-                *function, &variable->hyperparameters, hyperparameters, variable->name, error);
-    }
+    if (status == SUMAC_OK)
+        status = update_hyperparameters_read(
+            *function, own ? &variable->hyperparameters : NULL, wire, hyperparameters, error);
+    if (status == SUMAC_OK)
+        status = update_hyperparameters_check(*function, variable->dtype, hyperparameters, error);
+    if (status == SUMAC_OK && own)
+        status = update_check_slots(
+            *function, &variable->hyperparameters, hyperparameters, variable->name, error);
     arena_deinit(&arena);
     return status;
 }
@@ -176,33 +168,19 @@ component_value(struct component *component, struct sumac_value **value, struct 
     return SUMAC_OK;
 }
 
-/* A reference of each component's: an array, which the caller frees. */
+/* A reference of each component's. */
 static enum sumac_status component_values(
-    struct sumac_variable *variable, struct sumac_value ***values, struct sumac_error *error)
+    struct sumac_variable *variable, struct sumac_value *values[SUMAC_REPLICAS_MAX],
+    struct sumac_error *error)
 {
-    struct sumac_value **made = calloc(variable->component_count, sizeof *made);
-    enum sumac_status status = SUMAC_OK;
-
-    if (made == NULL)
-        return value_fail_for_memory(error);
+    assert(variable->component_count <= SUMAC_REPLICAS_MAX);
     if (variable->remote != NULL)
-        status = remote_read(variable, &made[0], error);
+        return remote_read(variable, &values[0], error);
     pthread_mutex_lock(&variable->mutex);
-    for (uint32_t i = 0; variable->remote == NULL && i < variable->component_count; i++)
-        made[i] = sumac_value_ref(variable->components[i].storage->value);
+    for (uint32_t i = 0; i < variable->component_count; i++)
+        values[i] = sumac_value_ref(variable->components[i].storage->value);
     pthread_mutex_unlock(&variable->mutex);
-    if (status == SUMAC_OK)
-        *values = made;
-    else
-        free(made);
-    return status;
-}
-
-static void release(struct sumac_value **values, uint32_t count)
-{
-    for (uint32_t i = 0; values != NULL && i < count; i++)
-        sumac_value_unref(values[i]);
-    free(values);
+    return SUMAC_OK;
 }
 
 enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
@@ -216,7 +194,7 @@ enum sumac_reduce_op aggregation_op(const struct sumac_variable *variable)
 static enum sumac_status
 aggregate(struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value **own = NULL, **all = NULL;
+    struct sumac_value *own[SUMAC_REPLICAS_MAX], *all[SUMAC_REPLICAS_MAX];
     struct call call = {
         .kind = CALL_READ,
         .op = aggregation_op(variable),
@@ -227,17 +205,17 @@ aggregate(struct sumac_variable *variable, struct sumac_value **value, struct su
     assert(variable->aggregation != SUMAC_REDUCE_NONE);
     assert(!variable->process_local);
     struct sumac_error why;
-    enum sumac_status status = component_values(variable, &own, &why);
+    enum sumac_status status = component_values(variable, own, &why);
     if (status != SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, &why, error);
     call.value = own[0];
-    status = call_hear_all(variable->strategy, &call, value_lend(own), NULL, &all, error);
+    status = call_hear_all(variable->strategy, &call, value_lend(own), NULL, all, error);
     if (status == SUMAC_OK && call.first_only)
         *value = sumac_value_ref(all[0]);
     else if (status == SUMAC_OK)
-        status = collect_all_reduce(variable->strategy, &call, value_lend(all), value, error);
+        status = collect_call(variable->strategy, &call, value_lend(all), value, error);
     call_forget_all(variable->strategy, all);
-    release(own, variable->component_count);
+    value_unref_all(own, variable->component_count);
     return status;
 }
 
@@ -262,9 +240,7 @@ enum sumac_status variable_refuse_read(
     if (variable != NULL && replica == NULL && variable_reads_together(variable) &&
         context_check_cross(variable->strategy, "", NULL) == SUMAC_OK)
         return call_refuse_across(variable->strategy, CALL_READ, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
+    return fail_again(error, why);
 }
 
 enum sumac_status variable_read_across(
@@ -281,11 +257,8 @@ enum sumac_status variable_read_across(
     struct sumac_value *read = NULL;
     enum sumac_status status = on_read ? aggregate(variable, &read, error)
                                        : component_value(&variable->components[0], &read, error);
-    if (status != SUMAC_OK || !variable->is_there) {
-        *value = read;
-        return status;
-    }
-    status = on_device_take_one(read, value, error); /* across, it is the host's */
+    if (status == SUMAC_OK)
+        status = on_device_take_one(read, value, error); /* across, it is the host's */
     sumac_value_unref(read);
     return status;
 }
@@ -301,11 +274,8 @@ enum sumac_status variable_place(
     *value = NULL;
     enum sumac_status placed = value_own(read, &own, error);
     sumac_value_unref(read);
-    if (placed != SUMAC_OK || variable->strategy->on_device == NULL) {
-        *value = own;
-        return placed;
-    }
-    placed = on_device_place_all(variable->strategy, replica->index, own, value, error);
+    if (placed == SUMAC_OK)
+        placed = on_device_place_like(variable->strategy, replica->index, NULL, own, value, error);
     sumac_value_unref(own);
     return placed;
 }
@@ -335,15 +305,15 @@ enum sumac_status sumac_variable_read(
 enum sumac_status variable_regroup(
     struct sumac_variable *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value **values;
+    struct sumac_value *values[SUMAC_REPLICAS_MAX];
 
-    enum sumac_status status = component_values(variable, &values, error);
+    enum sumac_status status = component_values(variable, values, error);
     if (status != SUMAC_OK)
         return status;
     status = value_regroup_as(
         SUMAC_VALUE_PER_REPLICA, value_lend(values), variable->component_count,
         variable->strategy->first, value, error);
-    release(values, variable->component_count);
+    value_unref_all(values, variable->component_count);
     return status;
 }
 
@@ -354,13 +324,12 @@ enum sumac_status sumac_variable_components(
 
     if (variable == NULL || components == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "components");
-    struct sumac_value **values;
-    const enum sumac_status status = component_values(variable, &values, error);
+    struct sumac_value *values[SUMAC_REPLICAS_MAX];
+    const enum sumac_status status = component_values(variable, values, error);
     if (status != SUMAC_OK)
         return status;
-    *components = sumac_value_tuple(values, variable->component_count); /* takes them */
-    free(values);
-    return *components == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    /* takes them */
+    return value_give(sumac_value_tuple(values, variable->component_count), components, error);
 }
 
 /* ---- its slots */
@@ -388,17 +357,12 @@ enum sumac_status sumac_variable_slots(
         return fail_for_null(error, call, variable == NULL ? "variable" : "slots");
     if (variable->remote != NULL)
         return remote_slots(variable, slots, error);
-    struct sumac_value **dicts = calloc(variable->component_count, sizeof *dicts);
-    if (dicts == NULL)
-        return value_fail_for_memory(error);
+    struct sumac_value *dicts[SUMAC_REPLICAS_MAX];
+    assert(variable->component_count <= SUMAC_REPLICAS_MAX);
     pthread_mutex_lock(&variable->mutex);
     for (uint32_t i = 0; i < variable->component_count; i++)
         dicts[i] = component_slots(&variable->components[i]);
     pthread_mutex_unlock(&variable->mutex);
-    struct sumac_value *made = sumac_value_tuple(dicts, variable->component_count); /* takes them */
-    free(dicts);
-    if (made == NULL)
-        return value_fail_for_memory(error);
-    *slots = made;
-    return SUMAC_OK;
+    /* takes them */
+    return value_give(sumac_value_tuple(dicts, variable->component_count), slots, error);
 }

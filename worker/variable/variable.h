@@ -10,6 +10,7 @@
  *   storage.c             values and slots in this process, under lib/update's loops.
  *   storage_on_device.c   the same on devices with memory of their own.
  *   shards.c              a variable that is split.
+ *   own_functions.c       the update functions of a strategy's variables.
  *   remote.c              a variable on the ps, of SUMAC_STRATEGY_PARAMETER_SERVER.
  */
 #pragma once
@@ -79,17 +80,13 @@ struct change {
     const struct sumac_value *operand;
 };
 
-/* What a change writes to: the storage's own values, or new ones that take their place. */
-struct storage_targets {
-    struct sumac_value *value;
-    struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: those from here on are left alone */
-};
-
 /* Gives  one that no component has yet, with a copy of `initial`, which is here. NULL: no memory.
  */
 struct storage *
 storage_create(const struct sumac_variable *variable, const struct sumac_value *initial);
 void storage_destroy(struct storage *storage);
+/* It has no value and no slots any more. */
+void storage_release(struct storage *storage);
 
 /* The variable's mutex is held. Do it to all components, or to this one (NULL: to all); nothing at
  * all where that fails.
@@ -103,10 +100,12 @@ enum sumac_status storage_change_here(
 bool storage_change_alone(
     const struct sumac_variable *variable, struct storage *storage, const struct change *change);
 
-/* What the change, by a tensor, of the storage's values is to lib/update. */
+/* What the change, by a tensor, of the storage's values is to lib/update. It writes to the value
+ * and slots of `targets`: the storage's own, or new ones that take their place. A slot that is NULL
+ * there is left alone, as are those after it. */
 void storage_slice(
     const struct sumac_variable *variable, const struct storage *storage,
-    const struct change *change, const struct storage_targets *targets, struct update_slice *slice);
+    const struct change *change, const struct storage *targets, struct update_slice *slice);
 
 /* ---- storage_on_device.c: on the devices of the replicas */
 
@@ -157,6 +156,22 @@ enum sumac_status remote_change_all(
     struct sumac_variable *const *variables, const struct sumac_value *const *operands,
     uint32_t count, struct sumac_error *error);
 
+/* ---- own_functions.c */
+
+/* The table's, or the strategy's own. NULL: the name is unknown. */
+const struct update_function *
+functions_find(const struct sumac_strategy *strategy, const char *name);
+/* Nobody has a variable of it any more. */
+void functions_forget(struct sumac_strategy *strategy);
+
+/* ---- shards.c */
+
+/* Into shard_count shards, with what rows: variable->shard_first, which the caller frees.
+ * Fails  INVALID_ARGUMENT, naming the variable; RESOURCE_EXHAUSTED. */
+enum sumac_status shards_read(
+    struct sumac_variable *variable, const struct sumac_variable_options *options,
+    struct sumac_error *error);
+
 /* ---- update.c */
 
 /* Does what a replica of its own comes with fit the variable? Across the replicas, and of what is
@@ -175,10 +190,6 @@ enum sumac_status update_check_argument(
     struct sumac_variable *variable, const struct sumac_value *given, struct sumac_error *error);
 
 /* ---- write.c */
-
-/* What `write` does, by lib/update's table. */
-const struct update_function *write_function(enum sumac_write write);
-bool write_is_by_rows(enum sumac_write write);
 
 /* What all replicas in sync write together: aggregated, and done. Gives *result (NULL: not wanted):
  * what each reads then. */

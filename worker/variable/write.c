@@ -51,14 +51,6 @@ enum sumac_write sumac_write_parse(const char *name)
     return (enum sumac_write)0;
 }
 
-const struct update_function *write_function(enum sumac_write write)
-{
-    assert(is_write(write));
-    return update_find_by_name(writes[write].function);
-}
-
-bool write_is_by_rows(enum sumac_write write) { return writes[write].by_rows; }
-
 /* ---- done */
 
 static const struct update_hyperparameters no_hyperparameters;
@@ -83,11 +75,11 @@ static enum sumac_status change_storage(
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct component *read = only != NULL ? only : &variable->components[0];
-    enum sumac_status status = SUMAC_OK;
+    enum sumac_status status = only != NULL && variable->strategy->on_device != NULL
+                                   ? on_device_wait_present(variable->strategy, error)
+                                   : SUMAC_OK;
 
     assert(variable->remote == NULL);
-    if (only != NULL && variable->strategy->on_device != NULL)
-        status = on_device_wait_present(variable->strategy, error);
     if (status != SUMAC_OK)
         return status;
     pthread_mutex_lock(&variable->mutex);
@@ -103,10 +95,11 @@ static enum sumac_status change(
     const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
 {
     const struct change change = {
-        .function = write_function(write),
+        .function = update_find_by_name(writes[write].function),
         .hyperparameters = &no_hyperparameters,
         .operand = operand};
 
+    assert(is_write(write));
     const enum sumac_status status =
         update_check(change.function, variable->function, variable->dtype, variable->name, error);
     if (status != SUMAC_OK)
@@ -184,51 +177,41 @@ static bool is_handed_on(const struct sumac_variable *variable, enum sumac_write
     return variable->remote != NULL && writes[write].by_rows;
 }
 
-static enum sumac_status check_scatter(
-    const struct sumac_variable *variable, enum sumac_write write, struct sumac_error *error)
+/* What the replicas write by rows, if that is not the ps' matter. */
+static const char *refusal_of_rows(const struct sumac_variable *variable, enum sumac_write write)
 {
     if (!writes[write].by_rows || is_handed_on(variable, write))
-        return SUMAC_OK;
+        return NULL;
     if (is_on_read(variable))
-        return fail_write(
-            variable, write, SUMAC_UNIMPLEMENTED,
-            "an ON_READ variable is not written by rows, but in an update", error);
-    if (!writes[write].is_linear &&
-        (variable->aggregation == SUMAC_REDUCE_SUM || variable->aggregation == SUMAC_REDUCE_MEAN))
-        return fail_write(
-            variable, write, SUMAC_UNIMPLEMENTED,
-            "what replicas write so has no sum and no mean; create it with aggregation NONE or "
-            "ONLY_FIRST_REPLICA",
-            error);
-    return SUMAC_OK;
+        return "an ON_READ variable is not written by rows, but in an update";
+    return writes[write].is_linear || (int)aggregation_op(variable) == 0
+               ? NULL
+               : "what replicas write so has no sum and no mean; create it with aggregation NONE "
+                 "or ONLY_FIRST_REPLICA";
 }
 
 static enum sumac_status check_replicas_write(
     const struct sumac_variable *variable, enum sumac_write write, struct sumac_error *error)
 {
-    const enum sumac_status status = check_scatter(variable, write, error);
-
-    if (status == SUMAC_OK && !is_on_read(variable) && !is_handed_on(variable, write) &&
-        variable->aggregation == SUMAC_REDUCE_NONE && variable->strategy->in_sync > 1)
-        return fail_write(
-            variable, write, SUMAC_FAILED_PRECONDITION,
-            variable->remote != NULL
-                ? "replicas write it without an aggregation, and it is one; create it with SUM, "
-                  "MEAN or ONLY_FIRST_REPLICA"
-                : "replicas write it without an aggregation, and what each has would not be one "
-                  "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
-            error);
-    return status;
+    if (is_on_read(variable) || is_handed_on(variable, write) ||
+        variable->aggregation != SUMAC_REDUCE_NONE || variable->strategy->in_sync == 1)
+        return SUMAC_OK;
+    return fail_write(
+        variable, write, SUMAC_FAILED_PRECONDITION,
+        variable->remote != NULL
+            ? "replicas write it without an aggregation, and it is one; create it with SUM, "
+              "MEAN or ONLY_FIRST_REPLICA"
+            : "replicas write it without an aggregation, and what each has would not be one "
+              "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
+        error);
 }
 
 static enum sumac_status check_across(
     const struct sumac_variable *variable, enum sumac_write write, bool reads,
     struct sumac_error *error)
 {
-    const enum sumac_status status = check_scatter(variable, write, error);
-
-    if (status != SUMAC_OK || !is_on_read(variable))
-        return status;
+    if (!is_on_read(variable))
+        return SUMAC_OK;
     if (variable->aggregation == SUMAC_REDUCE_SUM && write != SUMAC_WRITE_ASSIGN)
         return fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT,
@@ -243,100 +226,64 @@ static enum sumac_status check_across(
 
 /* ---- across */
 
-/* Whole numbers ÷ R, which leave no rest. */
-#define DIVIDE(type)                                                                               \
-    do {                                                                                           \
-        const type *from = sumac_tensor_data(whole);                                               \
-        type *to = elements;                                                                       \
-        for (uint64_t i = 0; i < count; i++) {                                                     \
-            if (from[i] % (type)replicas != 0)                                                     \
-                return false;                                                                      \
-            to[i] = (type)(from[i] / (type)replicas);                                              \
-        }                                                                                          \
-        return true;                                                                               \
-    } while (0)
-
-/* false: one leaves a rest. A type too small for R has no multiple of it but 0. */
-static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas, void *elements)
+/* Whole numbers ÷ R. false: one leaves a rest. A type too small for R has no multiple of it but 0.
+ */
+static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas, uint8_t *to)
 {
-    const uint64_t count = sumac_tensor_bytes(whole) / dtype_bytes(whole->dtype);
+    const enum sumac_dtype_kind kind = sumac_dtype_kind(whole->dtype);
+    const uint8_t *const from = sumac_tensor_data(whole);
+    const uint64_t bytes = sumac_tensor_bytes(whole);
+    const uint32_t each = dtype_bytes(whole->dtype);
+    const uint64_t sign = kind == SUMAC_KIND_INT ? UINT64_C(1) << (8 * each - 1) : 0;
 
     assert(replicas > 1);
     assert(replicas <= SUMAC_REPLICAS_MAX);
-    switch (whole->dtype) {
-    case SUMAC_INT8: {
-        const int8_t *from = sumac_tensor_data(whole);
-        for (uint64_t i = 0; i < count; i++) {
-            if (from[i] % (int32_t)replicas != 0)
-                return false;
-            ((int8_t *)elements)[i] = (int8_t)(from[i] / (int32_t)replicas);
-        }
-        return true;
-    }
-    case SUMAC_UINT8: {
-        const uint8_t *from = sumac_tensor_data(whole);
-        for (uint64_t i = 0; i < count; i++) {
-            if (from[i] % replicas != 0)
-                return false;
-            ((uint8_t *)elements)[i] = (uint8_t)(from[i] / replicas);
-        }
-        return true;
-    }
-    case SUMAC_INT16:
-        DIVIDE(int16_t);
-    case SUMAC_INT32:
-        DIVIDE(int32_t);
-    case SUMAC_INT64:
-        DIVIDE(int64_t);
-    case SUMAC_UINT16:
-        DIVIDE(uint16_t);
-    case SUMAC_UINT32:
-        DIVIDE(uint32_t);
-    case SUMAC_UINT64:
-        DIVIDE(uint64_t);
-    default:
+    if (kind != SUMAC_KIND_INT && kind != SUMAC_KIND_UINT)
         return false;
+    for (uint64_t at = 0; at < bytes; at += each) {
+        uint64_t number = 0;
+        memcpy(&number, from + at, each); /* little-endian, as every machine that this runs on */
+        const bool negative = (number & sign) != 0;
+        const uint64_t size = negative ? sign - (number ^ sign) : number;
+        if (size % replicas != 0)
+            return false;
+        number = negative ? -(size / replicas) : size / replicas;
+        memcpy(to + at, &number, each);
     }
+    return true;
 }
 
-/* What each component of a SUM is given, so that they add up to the operand. */
+/* What each component of a SUM is given, so that they add up to the operand, wherever that is. */
 static enum sumac_status divide(
     const struct sumac_variable *variable, const struct sumac_value *operand,
     struct sumac_value **divided, struct sumac_error *error)
 {
-    const struct sumac_tensor *const whole = &operand->tensor;
     const uint32_t replicas = variable->strategy->in_sync;
     const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
+    struct sumac_value *here = NULL, *made = NULL;
     void *elements;
 
-    if (update_can_divide(whole->dtype))
-        return axes_reduce(&reduction, &whole, 1, divided, error);
-    struct sumac_value *value = value_make_tensor(whole->dtype, &whole->shape, &elements);
-    if (value == NULL)
-        return value_fail_for_memory(error);
-    if (divide_integers(whole, replicas, elements)) {
-        *divided = value;
-        return SUMAC_OK;
-    }
-    sumac_value_unref(value);
-    return fail_argument(
-        error,
-        "assign of %s: the components of an ON_READ SUM of integers are the value ÷ %" PRIu32
-        ", which leaves a rest",
-        variable->name, replicas);
-}
-
-/* The same, wherever the operand is. */
-static enum sumac_status divide_here(
-    const struct sumac_variable *variable, const struct sumac_value *operand,
-    struct sumac_value **divided, struct sumac_error *error)
-{
-    struct sumac_value *here = NULL;
-
     enum sumac_status status = on_device_take_one(operand, &here, error);
-    if (status == SUMAC_OK)
-        status = divide(variable, here, divided, error);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_tensor *const whole = &here->tensor;
+    if (update_can_divide(whole->dtype))
+        status = axes_reduce(&reduction, &whole, 1, &made, error);
+    else
+        status =
+            value_give(value_make_tensor(whole->dtype, &whole->shape, &elements), &made, error);
+    if (status == SUMAC_OK && !update_can_divide(whole->dtype) &&
+        !divide_integers(whole, replicas, elements))
+        status = fail_argument(
+            error,
+            "assign of %s: the components of an ON_READ SUM of integers are the value ÷ %" PRIu32
+            ", which leaves a rest",
+            variable->name, replicas);
     sumac_value_unref(here);
+    if (status == SUMAC_OK)
+        *divided = made;
+    else
+        sumac_value_unref(made);
     return status;
 }
 
@@ -350,17 +297,14 @@ static enum sumac_status write_across(
 
     if (!is_plain(variable) && is_on_read(variable) && variable->aggregation == SUMAC_REDUCE_SUM &&
         variable->strategy->in_sync > 1)
-        status = divide_here(variable, operand, &share, &why);
+        status = divide(variable, operand, &share, &why);
     if (status == SUMAC_OK)
         status = change(variable, NULL, write, share != NULL ? share : operand, NULL, &why);
     sumac_value_unref(share);
     if (status == SUMAC_OK)
         return result != NULL ? variable_read_across(variable, result, error) : SUMAC_OK;
-    if (result != NULL)
-        return variable_refuse_read(variable, NULL, &why, error);
-    if (error != NULL)
-        *error = why;
-    return status;
+    return result != NULL ? variable_refuse_read(variable, NULL, &why, error)
+                          : fail_again(error, &why);
 }
 
 /* ---- by replicas */
@@ -374,7 +318,7 @@ static enum sumac_status aggregate(
     const struct call call = {.kind = CALL_WRITE, .op = aggregation_op(variable)};
 
     if ((int)call.op != 0)
-        return collect_all_reduce(variable->strategy, &call, values, operand, error);
+        return collect_call(variable->strategy, &call, values, operand, error);
     if (write == SUMAC_WRITE_ASSIGN) /* each component may keep what it is given */
         return collect_first(variable->strategy, values, operand, error);
     *operand = sumac_value_ref(values[0]);
@@ -414,13 +358,8 @@ static enum sumac_status write_with_others(
         .write = (int)write,
         .reads = result != NULL,
         .first_only = variable->aggregation == SUMAC_REDUCE_ONLY_FIRST_REPLICA};
-    struct sumac_value *all = NULL;
 
-    enum sumac_status status = call_with_others(replica, &call, &all, error);
-    if (status == SUMAC_OK && result != NULL)
-        status = sumac_value_select(all, replica->id, result, error);
-    sumac_value_unref(all);
-    return status;
+    return call_for_own(replica, &call, result, error);
 }
 
 /* Do all replicas write it together? */
@@ -430,27 +369,20 @@ static bool is_together(const struct sumac_variable *variable)
     return !is_plain(variable) && !is_on_read(variable) && variable->strategy->in_sync > 1;
 }
 
-static enum sumac_status write_in_replica(
-    struct sumac_variable *variable, struct sumac_replica *replica, enum sumac_write write,
-    const struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
-{
-    struct component *own = variable_component(variable, replica);
-
-    return is_together(variable)
-               ? write_with_others(variable, replica, write, operand, result, error)
-               : change(variable, own, write, operand, result, error);
-}
-
 /* ---- public */
 
 static enum sumac_status check_allowed(
     const struct sumac_variable *variable, const struct sumac_replica *replica,
     enum sumac_write write, bool reads, struct sumac_error *error)
 {
-    if (variable->uneven && writes[write].by_rows)
-        return fail_write(
-            variable, write, SUMAC_UNIMPLEMENTED,
-            "its shards are not those that a partitioner makes; write it as a whole", error);
+    const char *const why =
+        variable->uneven && writes[write].by_rows
+            ? "its shards are not those that a partitioner makes; write it as a whole"
+        : is_plain(variable) ? NULL
+                             : refusal_of_rows(variable, write);
+
+    if (why != NULL)
+        return fail_write(variable, write, SUMAC_UNIMPLEMENTED, why, error);
     if (is_plain(variable))
         return SUMAC_OK;
     return replica == NULL ? check_across(variable, write, reads, error)
@@ -527,9 +459,7 @@ static enum sumac_status refuse_write(
     if (context_is_of(replica) &&
         (variable == NULL || variable->strategy != replica->strategy || is_together(variable)))
         return call_refuse(replica, CALL_WRITE, why, error);
-    if (error != NULL)
-        *error = *why;
-    return why->status;
+    return fail_again(error, why);
 }
 
 enum sumac_status sumac_variable_write(
@@ -544,11 +474,13 @@ enum sumac_status sumac_variable_write(
         status = read_operand(variable, replica, write, value, &operand, &why);
     if (status != SUMAC_OK)
         return refuse_write(variable, replica, result != NULL, &why, error);
-    return replica == NULL ? write_across(variable, write, operand, result, error)
-                           : variable_place(
-                                 variable, replica,
-                                 write_in_replica(variable, replica, write, operand, result, error),
-                                 result, error);
+    if (replica == NULL)
+        return write_across(variable, write, operand, result, error);
+    struct component *const own = variable_component(variable, replica);
+    status = is_together(variable)
+                 ? write_with_others(variable, replica, write, operand, result, error)
+                 : change(variable, own, write, operand, result, error);
+    return variable_place(variable, replica, status, result, error);
 }
 
 enum sumac_status sumac_variable_assign(
@@ -574,13 +506,14 @@ enum sumac_status sumac_variable_assign_sub(
 
 /* ---- in an update */
 
-static enum sumac_status
-check_update(const struct sumac_update_context *update, const char *call, struct sumac_error *error)
+static enum sumac_status check_update(
+    const struct sumac_update_context *update, const char *call, const char *given,
+    const void *value, struct sumac_error *error)
 {
     const struct context *present = context_present();
 
-    if (update == NULL)
-        return fail_for_null(error, call, "update");
+    if (update == NULL || value == NULL)
+        return fail_for_null(error, call, update == NULL ? "update" : given);
     if (present->kind == CONTEXT_UPDATE && present->update == update)
         return SUMAC_OK;
     return fail(
@@ -604,12 +537,9 @@ static enum sumac_status give_own(
 enum sumac_status sumac_update_read(
     struct sumac_update_context *update, struct sumac_value **value, struct sumac_error *error)
 {
-    static const char call[] = "sumac_update_read";
-
-    if (value == NULL)
-        return fail_for_null(error, call, "value");
-    enum sumac_status status = check_update(update, call, error);
     struct sumac_value *read = NULL;
+    enum sumac_status status = check_update(update, "sumac_update_read", "value", value, error);
+
     if (status == SUMAC_OK)
         status = component_value(update->component, &read, error);
     return give_own(status, read, value, error);
@@ -621,9 +551,7 @@ enum sumac_status sumac_update_write(
 {
     static const char call[] = "sumac_update_write";
 
-    enum sumac_status status = check_update(update, call, error);
-    if (status == SUMAC_OK && value == NULL)
-        status = fail_for_null(error, call, "value");
+    enum sumac_status status = check_update(update, call, "value", value, error);
     if (status == SUMAC_OK && !is_write(write))
         return fail_argument(error, "%s: no such way to write: %d", call, (int)write);
     if (status == SUMAC_OK)
@@ -685,11 +613,9 @@ enum sumac_status sumac_update_apply(
     struct sumac_update_context *update, const struct sumac_function *function,
     const struct sumac_value *gradient, struct sumac_error *error)
 {
-    static const char call[] = "sumac_update_apply";
+    const enum sumac_status status =
+        check_update(update, "sumac_update_apply", "gradient", gradient, error);
 
-    enum sumac_status status = check_update(update, call, error);
-    if (status == SUMAC_OK && gradient == NULL)
-        status = fail_for_null(error, call, "gradient");
     if (status != SUMAC_OK)
         return status;
     struct component *const component = update->component;
