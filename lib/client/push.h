@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push.h -- what a push under way may be told by other modules of the house, and its norm. */
+/* push.h -- the calls on a push under way that other files of the client make, and its norm. */
 #pragma once
 
 #include "sumac/client.h"

@@ -15,7 +15,7 @@
 #include "plural.h"
 #include "update.h"
 
-/* Of a row that a ps takes by index: a block of the ps has whole rows. */
+/* The longest row that a ps takes by index, because a block of the ps holds whole rows. */
 #define ROW_BYTES_MAX 1048576u
 
 /* The variable is there, is of this client, and has these rows. */
@@ -325,7 +325,7 @@ static bool find_distinct(
     return true;
 }
 
-/* A ps takes so many of one pull. */
+/* No ps is asked for more parts than it takes of one pull. */
 static enum sumac_status check_counts(
     const struct transfer *transfer, const struct sumac_client_variable *variable,
     struct sumac_error *error)

@@ -12,5 +12,5 @@
  * Lends  a constant sentence, "its port is no number from 1 to 65535". */
 const char *address_flaw(const char *address, size_t bytes);
 
-/* Plain digits, as a number up to `most`. False: they are none. */
+/* Plain digits, as a number up to `most`. False: it is not such a number. */
 bool address_read_digits(const char *digits, size_t count, uint32_t most, uint32_t *number);

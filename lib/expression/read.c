@@ -202,15 +202,17 @@ static void check_new_name(struct text_reader *reader, const struct word *word)
             &reader->words, word, "a name has at most %u characters", EXPRESSION_NAME_BYTES_MAX);
 }
 
-/* A new one, which stands for nothing yet; NULL: a refusal. */
+struct name_bound {
+    uint32_t *count, most;
+    const char *what;
+};
+
+/* A new name, which stands for nothing yet; NULL: a refusal. */
 static struct name *
 add_name(struct text_reader *reader, const struct word *word, enum name_kind kind)
 {
     struct expression *const expression = reader->expression;
-    const struct {
-        uint32_t *count, most;
-        const char *what;
-    } bounds[] = {
+    const struct name_bound bounds[] = {
         [NAME_HYPERPARAMETER] =
             {&expression->hyperparameter_count, EXPRESSION_HYPERPARAMETERS_MAX, "hyperparameters"},
         [NAME_SLOT] = {&expression->slot_count, EXPRESSION_SLOTS_MAX, "slots"},

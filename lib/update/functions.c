@@ -25,8 +25,8 @@
 #define HAS(name) BIT(UPDATE_HYPERPARAMETER_##name)
 #define DEFAULT(name, value) [UPDATE_HYPERPARAMETER_##name] = (value)
 
-/* What a step needs of the hyperparameters beside those that have a scalar each: `rounded` are the
- * hyperparameters by number, as the type of the arithmetic has them; `step` is t. */
+/* The factors that a step computes from the hyperparameters: `rounded` holds the hyperparameters by
+ * number, in the type of the arithmetic; `step` is t. */
 #define VALUE(name) rounded[UPDATE_HYPERPARAMETER_##name]
 #define SCALAR(name) slice->scalar[UPDATE_SCALAR_##name]
 
@@ -101,7 +101,7 @@ prepare_delayed_nesterov(const double *rounded, uint64_t step, struct update_sli
 }
 
 #define RATE_HAS (HAS(LEARNING_RATE) | HAS(CLIP_VALUE))
-/* What adam and its kin have. */
+/* The hyperparameters of adam and its relatives. */
 #define MOMENTS_HAVE (RATE_HAS | HAS(BETA_1) | HAS(BETA_2) | HAS(EPSILON))
 #define MOMENTS_DEFAULTS                                                                           \
     DEFAULT(LEARNING_RATE, 0.001), DEFAULT(BETA_1, 0.9), DEFAULT(BETA_2, 0.999),                   \
@@ -305,7 +305,7 @@ static void prepare_scalars(uint32_t has, const double *rounded, struct update_s
     }
 }
 
-/* Of a function that is not of the table. A text clips by itself, and its plan rounds. */
+/* Prepare a function that is not of the table. A text clips by itself, and its plan rounds. */
 static void prepare_own(
     const struct update_function *function, enum sumac_dtype dtype, const double *value,
     uint64_t step, struct update_slice *slice)

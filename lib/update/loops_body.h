@@ -225,7 +225,7 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
 #define DIRECT_LOOP TILE_LOOP
 #endif
 
-/* What the table has for a dtype, by its kind. */
+/* The table's rows for a dtype, by its kind. */
 #define LOOPS_BOOL(number, name, size)
 #define LOOPS_INT(number, name, size)                                                              \
     OWN_LOOP(ASSIGN_ADD, assign_add, number, bytes##size),                                         \

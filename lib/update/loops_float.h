@@ -26,7 +26,7 @@
 #define RATED_VALUES(slice)                                                                        \
     VALUES(slice);                                                                                 \
     NUMBER(slice, rate, RATE)
-/* What adam and its kin have, and both loops of rmsprop. */
+/* The values that adam, its relatives and both loops of rmsprop read. */
 #define MOMENTS(slice)                                                                             \
     RATED_VALUES(slice);                                                                           \
     SLOT(slice, 0, m);                                                                             \

@@ -40,7 +40,7 @@ bool update_can_add(enum sumac_dtype dtype) { return loops_plain.sum[dtype] != N
 
 bool update_can_divide(enum sumac_dtype dtype) { return loops_plain.mean[dtype] != NULL; }
 
-/* Of the group's sources, from byte `at` of the run on. */
+/* Find the sources of the group, from byte `at` of the run on. */
 static void find_group(
     const struct sum_reader *reader, uint32_t first, uint32_t count, uint64_t at,
     struct group *group)

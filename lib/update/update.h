@@ -296,7 +296,7 @@ void update_fill_slot(
 /* Run one slice. Threads  any; touches only what the slice names. */
 void update_run(const struct update_slice *slice);
 
-/* What a contribution to a variable of that type is made of: float32 for half types, too. */
+/* The dtype of a contribution to a variable of that type: float32 for half types, too. */
 static inline enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
 {
     return update_slot_dtype(dtype);

@@ -19,7 +19,7 @@
 #define ROWS_AHEAD 8u
 #define ROWS_NEAR 2u
 #define LINE_BYTES 64u
-/* Of a row: the processor sees by itself how a longer one goes on. */
+/* Bytes fetched of a row: the processor itself fetches the rest of a longer one. */
 #define FETCHED_BYTES_MAX 512u
 
 /* ---- their order ---- */

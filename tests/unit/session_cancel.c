@@ -49,7 +49,7 @@ TALK_TEST(the_caller_of_a_push_over_two_ps_is_told_at_once)
     assert_int_equal(pushed->token, 70);
     assert_int_equal(pushed->error.status, SUMAC_CANCELLED);
     assert_int_equal(pushed->error.reason, SUMAC_REASON_CANCELLED);
-    cancel(talk, 70); /* again: nobody knows it any more */
+    cancel(talk, 70); /* again: the session has forgotten it */
     assert_null(talk_find(talk, SESSION_EFFECT_PUSHED));
 }
 

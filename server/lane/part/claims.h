@@ -83,7 +83,7 @@ void lane_claims_drop(struct lane *lane, const struct lane_session *session);
 uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *session);
 /* A sentence that names the holder of the room it waits for, in the step's arena. */
 char *lane_claims_describe(struct lane *lane, const struct claim *claim);
-/* What it has of the pool. */
+/* The bytes of the pool that the session holds. */
 uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *session);
-/* What of the pool is taken: what is said of a part there takes room, too, until it is out. */
+/* Set the bytes of the pool that are taken. A part's answer takes room, too, until it is sent. */
 void lane_claims_set_bytes(struct lane *lane, uint64_t bytes);

@@ -120,8 +120,8 @@ static bool check_layout(
                shard->layout_epoch, piece->layout_epoch);
 }
 
-/* One that the part names beside the variable's own, by its number in the part. Of the variable's
- * own function the slots are there that it needs with what the part says of it. */
+/* A function that the part names beside the variable's own, by its number in the part. For the
+ * variable's own function, the variable must have the slots that the part's options need. */
 static bool check_function(
     struct lane *lane, struct lane_part *part, const struct shard *shard, uint32_t function)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* answers.c -- what a stream's hello is answered with, and what is to be said on a push stream.
+/* answers.c -- the answer to a stream's hello, and the answers that go out on a push stream.
  * Answers that come while the stream is not writable go out together.
  *
- * A session without a stream is told nothing: its client opens one, sends again all that is not
- * done, and is answered then.
+ * A session without a stream gets no answer. Its client opens one, sends again all that is not
+ * done, and gets its answers then.
  */
 #include "peer_state.h"
 
 #define ANSWER_BYTES_MAX                                                                           \
     1048576u /* of one message, about: a client takes at least four times as much */
 
-/* Who this ps is, and what it lets a client do. */
+/* The identity of this ps, and the limits that it sets to a client. */
 wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream *stream)
 {
     wire_greeting *greeting = arena_take(&lane->arena, sizeof *greeting);

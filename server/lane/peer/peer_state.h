@@ -34,7 +34,7 @@ struct answer {
 _Static_assert(4 * ANSWER_ROOM_BYTES + 64 <= ANSWERS_COST_BYTES, "a part pays for its answers");
 _Static_assert(sizeof(struct answer) <= ANSWER_ROOM_BYTES, "and for each of them");
 
-/* What ps 0 is told. The last three gather what is due, as much as a report takes. */
+/* The reports to ps 0. The last three gather all that is due, as much as a report takes. */
 enum report_kind {
     REPORT_ANSWER,      /* to an order; or `assigned` */
     REPORT_CLOSE,       /* to one that closes a session */

@@ -10,7 +10,7 @@
 #define COME_MAX 64u       /* sessions of one report */
 #define COLLECTIVES_MAX 8u /* rounds of one report */
 
-/* Put a report in line that ps 0 will get. NULL: nobody is there to be told, or there is no memory.
+/* Put a report in line that ps 0 will get. NULL: no stream to ps 0 is open, or there is no memory.
  */
 static struct report *
 try_add(struct lane *lane, struct lane_stream *stream, enum report_kind kind, uint64_t number)
@@ -230,7 +230,7 @@ void lane_report_refusal(
     assert(error->status != SUMAC_OK);
     if (report != NULL)
         report->error = *error;
-    else /* a stream that has not taken the last refusal yet gets no other */
+    else /* a stream gets no other refusal before it takes the last one */
         (void)lane_stream_fail(
             lane, stream, error->status, error->reason, "hello %" PRIu64 " of ps 0 again: %s",
             number, error->text);
@@ -282,8 +282,8 @@ void lane_reports_assigned_again(struct lane *lane)
     (void)add(lane, REPORT_AGAIN, 0);
 }
 
-/* What is due of this kind goes with the report that is in line, or with one that is put there;
- * when its record is on disk. Without memory for it, it is due again once ps 0 has said hello. */
+/* Send all that is due of this kind with the report that is in line, or with a new one, once its
+ * record is on disk. Without memory for it, it is due again after the next hello of ps 0. */
 static void gather(struct lane *lane, enum report_kind kind)
 {
     struct report **report = &lane->peers->gathering[kind];
@@ -372,7 +372,7 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
-/* The sessions of claims that are not answered, and of those that wait, likewise. */
+/* Add the sessions of claims that are not answered, and of those that wait. */
 static bool add_claims(struct lane *lane, wire_peer_report *message)
 {
     size_t count = 0;
