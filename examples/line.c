@@ -25,9 +25,11 @@ static float loss(const struct sumac_tensor *values)
     return sum / POINTS;
 }
 
-/* The gradient of (a x + b - y)² in the mean over points id, id + count, … Returns their number. */
-static uint32_t differentiate(const float *line, uint32_t id, uint32_t count, float *gradient)
+/* The gradient of (a x + b - y)² in the mean over the replica's points. Returns their number. */
+static uint32_t
+differentiate(const float *line, const struct sumac_replica *replica, float *gradient)
 {
+    const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
     const uint32_t points = (POINTS - 1 - id) / count + 1;
     float x;
 
@@ -40,47 +42,43 @@ static uint32_t differentiate(const float *line, uint32_t id, uint32_t count, fl
     return points;
 }
 
+/* Nobody waits for the others, so a gradient is of values that the other workers have changed
+ * since, N - 1 times and more. Gradient descent that is τ steps late converges while rate ×
+ * curvature < 2 sin(π / (4τ + 2)), about π / 2τ; the curvature here is 2. A fixed rate of 0.05
+ * diverges from some 15 workers on. Shared among N workers it converges with 64 as with one,
+ * and all of them together go as far in a round as one would. Synchronous workers make one
+ * step of a round, so with this rate they take N times as many steps. */
+static double rate(struct sumac_client *client)
+{
+    struct sumac_client_facts facts;
+
+    sumac_client_describe(client, &facts);
+    return 0.05 / (facts.member_count > 0 ? facts.member_count : 1);
+}
+
 /* In each replica, on a thread of its own. */
 static enum sumac_status
 step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 {
-    const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
     const float *line = sumac_tensor_data(sumac_replica_value(replica, 0)); /* a, b */
     float *gradient = sumac_tensor_data(sumac_replica_gradient(replica, 0));
 
     (void)context, (void)error;
-    sumac_replica_set_weight(replica, differentiate(line, id, count, gradient));
+    sumac_replica_set_weight(replica, differentiate(line, replica, gradient));
     return SUMAC_OK;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     struct sumac_client *client;
     struct sumac_client_variable *variable;
-    struct sumac_client_facts facts;
     struct sumac_worker *worker;
     struct sumac_error error;
 
-    if (argc > 1) {
-        fprintf(stderr, "usage: %s\n", argv[0]);
-        return 2;
-    }
-    /* the task that TF_CONFIG says */
-    sumac_check(sumac_client_open(NULL, &client, &error), &error);
-    sumac_client_describe(client, &facts);
-    /* Nobody waits for the others, so a gradient is of values that the other workers have changed
-     * since, N - 1 times and more. Gradient descent that is τ steps late converges while rate ×
-     * curvature < 2 sin(π / (4τ + 2)), about π / 2τ; the curvature here is 2. A fixed rate of 0.05
-     * diverges from some 15 workers on. Shared among N workers it converges with 64 as with one,
-     * and all of them together go as far in a round as one would. Synchronous workers make one
-     * step of a round, so with this rate they take N times as many steps. */
-    const double rate = 0.05 / (facts.member_count > 0 ? facts.member_count : 1);
+    sumac_check(sumac_client_open(NULL, &client, &error), &error); /* the task of TF_CONFIG */
+    const struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", rate(client)});
     const struct sumac_client_variable_options options = {
-        .name = "line",
-        .dtype = SUMAC_FLOAT32,
-        .shape = SUMAC_SHAPE(2),
-        .aggregation = SUMAC_REDUCE_MEAN, /* of the workers, in a synchronous step */
-        .function = SUMAC_FUNCTION("sgd", {"learning_rate", rate})};
+        .name = "line", .shape = SUMAC_SHAPE(2), .aggregation = SUMAC_REDUCE_MEAN, .function = sgd};
     sumac_check(sumac_client_variable_create(client, &options, &variable, &error), &error);
     const struct sumac_worker_options steps = {
         .client = client, .variables = &variable, .variable_count = 1, .step = step};

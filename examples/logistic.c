@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logistic.c -- logistic regression ("is this digit a 0?") under any strategy, on one screen:
  *     ./logistic    SUMAC_REPLICAS=4 ./logistic    sumac run --ps 2 --workers 2 -- ./logistic */
+#include <err.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -22,16 +23,15 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 
     sumac_check(sumac_variable_read(model, replica, &value, error), error);
     const float *weights = sumac_value_data(value);
-    for (uint32_t i = id; i < BATCH; i += sumac_replica_count(replica)) {
-        const struct example *row = &digits.training[(number * BATCH + i) % digits.training_count];
+    for (uint32_t at = id; at < BATCH; at += sumac_replica_count(replica)) {
+        const struct example *row = &digits.training[(number * BATCH + at) % digits.training_count];
         float z = weights[PIXELS];
-        for (int pixel = 0; pixel < PIXELS; pixel++)
-            z += weights[pixel] * row->pixels[pixel];
+        for (int i = 0; i < PIXELS; i++)
+            z += weights[i] * row->pixels[i];
         const float p = 1 / (1 + expf(-z)), off = p - (row->label == 0);
         loss -= logf(row->label == 0 ? p : 1 - p) / BATCH;
-        for (int pixel = 0; pixel < PIXELS; pixel++)
-            gradient[pixel] += off * row->pixels[pixel] / BATCH;
-        gradient[PIXELS] += off / BATCH;
+        for (int i = 0; i < WEIGHTS; i++)
+            gradient[i] += off * (i < PIXELS ? row->pixels[i] : 1) / BATCH;
     }
     struct sumac_value *change = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(WEIGHTS), gradient);
     struct sumac_value *own = sumac_value_float32(loss);
@@ -48,24 +48,19 @@ step(struct sumac_replica *replica, void *context, struct sumac_error *error)
 
 int main(int argc, char **argv)
 {
-    const struct sumac_variable_options options = {
-        .name = "model",
-        .shape = SUMAC_SHAPE(WEIGHTS), /* zeros */
-        .aggregation = SUMAC_REDUCE_SUM,
-        .partitioner = {.kind = SUMAC_PARTITIONER_SHARD_PER_PS}}; /* each ps has a part */
+    struct sumac_variable_options options = {.name = "model", .shape = SUMAC_SHAPE(WEIGHTS)};
     struct sumac_strategy *strategy;
     struct sumac_error error;
 
-    if (argc > 1 || !digits_data_read(DIGITS_DATA, &digits)) {
-        fprintf(stderr, "usage: %s, which reads " DIGITS_DATA "\n", argv[0]);
-        return 2;
-    }
+    if (argc > 1 || !digits_data_read(DIGITS_DATA, &digits))
+        errx(2, "usage: %s, which reads %s", argv[0], DIGITS_DATA);
+    options.aggregation = SUMAC_REDUCE_SUM;
+    options.partitioner.kind = SUMAC_PARTITIONER_SHARD_PER_PS; /* each ps has a part */
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
     sumac_check(sumac_variable_create(strategy, &options, &model, &error), &error);
     for (uint32_t number = 0; number < STEPS; number++) {
         const struct sumac_run_options each = {.function = step, .context = &number};
         sumac_check(sumac_strategy_run(strategy, &each, NULL, &error), &error);
     }
-    sumac_check(sumac_strategy_close(strategy, &error), &error); /* and what it has */
-    digits_data_free(&digits);
+    sumac_check(sumac_strategy_close(strategy, &error), &error); /* with its variables */
 }

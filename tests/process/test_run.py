@@ -91,7 +91,7 @@ class Run(unittest.TestCase):
             done = subprocess.run([DIGITS, *words], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout.split("[")[0], done.stderr.split("[")[0]), (code, shown, errors))
         for program, *words in (["strategies", "--step", "3"], ["strategies", "--steps"], ["strategies", "--steps", "three"],
-                                ["strategies", "--curve", "/nowhere/curve"], ["first", "3"], ["line", "3"], ["logistic", "--steps", "3"]):
+                                ["strategies", "--curve", "/nowhere/curve"], ["first", "3"], ["logistic", "--steps", "3"]):
             done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("usage: ", done.stderr)

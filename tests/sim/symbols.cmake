@@ -5,13 +5,13 @@
 # names: memory and text functions, mathematics, assertions, and the house's base, expression, wire and generated messages.
 cmake_minimum_required(VERSION 3.25)
 set(ALLOWED
-    "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|spn|nlen|str)|v?snprintf)$"
+    "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|c?spn|nlen|str)|v?snprintf)$"
     "^__(mem(cpy|set|move)|v?snprintf|str(n?cpy))_chk$"
     "^__(assert_fail|stack_chk_fail|popcountdi2|cpu_model|cpu_features2|cpu_indicator_init)$"
     "^_GLOBAL_OFFSET_TABLE_$"
     "^(sqrt|pow|exp|exp2|log|log2|sin|cos|sincos|floor|ceil|fabs|frexp|ldexp|l?l?rint|l?l?round|trunc|fmod|fma)f?$"
     "^__(asan|ubsan|tsan)_.*$|^__st(art|op)_asan_globals$"
-    "^expression_(plan|read|run|takes)$|^(arena|pool|sized_pool|id_map|key_map|dtype_list|reserved_array|listing|missing_tasks)_.*$|^fail$|^(text|utf8|half|loopback|run_identity|silence)_.*$|^sumac_(dtype|shape|status|reason|version)(_.*)?$"
+    "^expression_(plan|read|run|takes)$|^(arena|pool|sized_pool|id_map|key_map|dtype_list|reserved_array|listing|missing_tasks)_.*$|^fail(_(again|argument|for_memory|for_null|invalid|unsupported))?$|^(text|utf8|half|loopback|run_identity|silence)_.*$|^sumac_(dtype|shape|status|reason|version)(_.*)?$"
     "^(sumac__v1__.*|wire_.*|placement_.*|protobuf_c_empty_string|XXH[0-9]*_.*)$")
 
 string(REPLACE "," ";" archives "${ARCHIVES}")
