@@ -229,6 +229,11 @@ check_kinds(const struct sumac_client_variable_options *options, struct sumac_er
     return partitioner_check(&options->partitioner, options->name, error);
 }
 
+static enum sumac_dtype dtype_of(const struct sumac_client_variable_options *options)
+{
+    return options->dtype == SUMAC_DTYPE_UNSPECIFIED ? SUMAC_FLOAT32 : options->dtype;
+}
+
 static enum sumac_status
 check_initial_value(const struct sumac_client_variable_options *options, struct sumac_error *error)
 {
@@ -238,10 +243,10 @@ check_initial_value(const struct sumac_client_variable_options *options, struct 
     if (value == NULL)
         return fail_argument(
             error, "%s is to be assigned by its creator: give initial_value", options->name);
-    if (value->dtype != options->dtype)
+    if (value->dtype != dtype_of(options))
         return fail_invalid(
             error, SUMAC_REASON_WRONG_DATA_TYPE, "the initial value of %s: expected %s, given %s",
-            options->name, sumac_dtype_name(options->dtype), sumac_dtype_name(value->dtype));
+            options->name, sumac_dtype_name(dtype_of(options)), sumac_dtype_name(value->dtype));
     if (!sumac_shape_equal(&value->shape, &options->shape))
         return fail_invalid(
             error, SUMAC_REASON_WRONG_SHAPE, "the initial value of %s: expected shape %s, given %s",
@@ -290,7 +295,7 @@ static enum sumac_status fill(
     wire_variable *variable = &creation->variable;
     *variable = (wire_variable)WIRE_VARIABLE_INIT;
     variable->name = (char *)(uintptr_t)options->name;
-    variable->data_type = (Sumac__V1__DataType)options->dtype;
+    variable->data_type = (Sumac__V1__DataType)dtype_of(options);
     variable->n_shape = options->shape.rank;
     variable->shape = (uint64_t *)(uintptr_t)options->shape.extent;
     variable->aggregation = (Sumac__V1__Aggregation)options->aggregation;

@@ -136,7 +136,7 @@ struct sumac_function {
 struct sumac_client_variable_options {
     /* UTF-8, 1 to 1024 bytes, no control characters, not ending in /part_ and digits */
     const char *name;
-    enum sumac_dtype dtype;
+    enum sumac_dtype dtype; /* 0: float32 */
     struct sumac_shape shape;
     enum sumac_reduce_op aggregation;
     enum sumac_synchronization synchronization;
