@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c -- variables: created at ps 0, known by name, found again. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <stdlib.h>
 #include <string.h>

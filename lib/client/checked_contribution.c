@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checked_contribution.c -- what callers ask of collectives and barriers, checked before anything
  * is sent: names, the rounds of each name, tasks; and a contribution. */
+#include "transfer.h"
 #include "checked_contribution.h"
 
 #include <math.h>

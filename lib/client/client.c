@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client.c -- a client opened, left and closed. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <stdlib.h>
 #include <sys/random.h>

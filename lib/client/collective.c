@@ -2,7 +2,7 @@
 /* collective.c -- rounds of collectives: a push that contributes, and a pull of what all
  * contributions came to, which is sent beside it.
  */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <stdlib.h>
 #include <string.h>

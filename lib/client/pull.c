@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- variables read into the caller's memory; on each ps they are of one moment. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include "error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* push.c -- deltas to variables, all or nothing over every ps. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <float.h>
 #include <math.h>

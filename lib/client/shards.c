@@ -7,7 +7,7 @@
  * Rows of one shard keep their order. Where all are of one shard, the values are sent from where
  * the caller has them; else they are copied together, into the transfer's own memory.
  */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <string.h>
 

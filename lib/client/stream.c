@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c -- the session's effects carried out: streams opened, messages sent, calls made; and
  * what comes back, as events. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c -- a push or a pull under way: its pieces, and its result. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <stdlib.h>
 #include <string.h>

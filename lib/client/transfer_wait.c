@@ -3,7 +3,7 @@
  * client knows a ps that waits, and asks that ps by a pull that reads nothing and waits for the
  * same.
  */
-#include "client_state.h"
+#include "transfer.h"
 
 #include <string.h>
 

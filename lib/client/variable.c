@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* variable.c -- what is known of a variable, memory that fits it, and whether a caller's tensor is
  * right for its rows: type, shape and memory. */
-#include "client_state.h"
+#include "transfer.h"
 
 #include "error.h"
 

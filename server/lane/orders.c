@@ -11,6 +11,7 @@
 #include "error.h"
 #include "identity.h"
 #include "listing.h"
+#include "voided.h"
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u

@@ -2,6 +2,8 @@
 /* place.c -- a part takes its place among those of its session, whole or refused. */
 #include "handlers.h"
 
+#include "voided.h"
+
 void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream)
 {
     (void)lane_stream_fail(

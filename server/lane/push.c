@@ -8,6 +8,8 @@
  */
 #include "handlers.h"
 
+#include "voided.h"
+
 /* A client that counts each part until it is done has this room for one that it sends again. */
 static void fail_for_versions(struct lane *lane, struct lane_stream *stream, uint64_t sequence)
 {

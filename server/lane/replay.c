@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "little_endian.h"
+#include "voided.h"
 
 static bool replay_open(struct lane *lane, const wire_open_session *open)
 {

@@ -46,6 +46,7 @@ BROKEN = [  # a file, its text, and what is said about it
     ("lib/client/push.c", "\nint x = UPDATE_ADAM;", "push.c:2: UPDATE_ADAM: ask its row, not its name"),
     ("cli/string_helpers.c", "", "a file is called after its noun"),
     ("cli/table.c", "\n" * 900, "901 lines, of at most 800"),
+    ("cli/table.h", "\n" * 500, "501 lines, of at most 400"),
     ("cli/table.c", "\nint x(int a, int b, int c,\n    int d, int e, int f, int g)\n{\n}", "table.c:2: a function of 7 parameters, of at most 6"),
     ("server/store/blocks.c", "static int x(int a)\n{\n    return a;\n}\n\n" * 20, "server/store:0: 0 assertions in 20 functions"),
     ("server/lane/part/part.c", "void x(void)\n{\n    lane_turn_take(3);\n}", "part.c:3: lane_turn_take is of server/lane/operation/turn.c, above"),

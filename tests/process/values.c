@@ -73,6 +73,14 @@ static struct sumac_function parse_function(char *text, struct sumac_schedule *s
     return function;
 }
 
+/* An unknown name gives the number of no type: 0 would mean float32. */
+static enum sumac_dtype parse_dtype(const char *name)
+{
+    const enum sumac_dtype dtype = sumac_dtype_parse(name);
+
+    return dtype != SUMAC_DTYPE_UNSPECIFIED ? dtype : (enum sumac_dtype)99;
+}
+
 static enum sumac_status make(
     struct sumac_client *client, char *const *words, const struct sumac_tensor *first,
     struct sumac_error *error)
@@ -80,7 +88,7 @@ static enum sumac_status make(
     struct sumac_schedule schedule;
     const struct sumac_client_variable_options options = {
         .name = words[1],
-        .dtype = sumac_dtype_parse(words[2]),
+        .dtype = parse_dtype(words[2]),
         .shape = parse_shape(words[3]),
         .partitioner =
             {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = strtoull(words[4], NULL, 10)},

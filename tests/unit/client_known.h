@@ -3,7 +3,7 @@
 #pragma once
 
 #include "unit.h"
-#include "client_state.h"
+#include "transfer.h"
 
 /* A variable "w" of float32 [10, 4], rows 0 to 5 on ps 1 and 6 to 9 on ps 0, known to a client that
  * is not open. */

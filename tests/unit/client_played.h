@@ -5,7 +5,7 @@
 
 #include "unit.h"
 #include "check.h"
-#include "client_state.h"
+#include "transfer.h"
 
 #define ASKED_MAX 8u
 

@@ -95,7 +95,8 @@ SUMAC_API uint32_t sumac_dtype_bytes(enum sumac_dtype dtype);
 /* "float32"; "unspecified" for a number that is none. Lends  a constant string. Threads  any. */
 SUMAC_API const char *sumac_dtype_name(enum sumac_dtype dtype);
 
-/* The type of that name, "float32", or SUMAC_DTYPE_UNSPECIFIED. Threads  any. */
+/* The type of that name, "float32", or SUMAC_DTYPE_UNSPECIFIED, which is no error in options: there
+ * it means the default. Threads  any. */
 SUMAC_API enum sumac_dtype sumac_dtype_parse(const char *name);
 
 /* SUMAC_KIND_NONE for an unknown type. Threads  any. */

@@ -13,6 +13,7 @@
 #include "operation_state.h"
 
 #include "error.h"
+#include "voided.h"
 
 /* ---- members ---- */
 

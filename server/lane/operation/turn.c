@@ -17,6 +17,7 @@
 #include "operation_state.h"
 
 #include "error.h"
+#include "voided.h"
 
 #define TO(state) (1u << (state))
 

@@ -7,6 +7,8 @@
  */
 #include "part_state.h"
 
+#include "voided.h"
+
 void lane_step_contribution_replay_refused(struct lane_part *part, uint64_t step)
 {
     assert(part->step == 0);

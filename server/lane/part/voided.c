@@ -8,6 +8,8 @@
  */
 #include "part_state.h"
 
+#include "voided.h"
+
 /* The place of the first voided sequence that is not below `sequence`. */
 static uint32_t place_of(const struct lane_session *session, uint64_t sequence)
 {

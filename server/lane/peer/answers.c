@@ -7,6 +7,8 @@
  */
 #include "peer_state.h"
 
+#include "voided.h"
+
 #define ANSWER_BYTES_MAX                                                                           \
     1048576u /* of one message, about: a client takes at least four times as much */
 

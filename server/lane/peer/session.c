@@ -2,6 +2,8 @@
 /* session.c -- what a ps knows of one session: who it is of, and its parts by sequence. */
 #include "peer_state.h"
 
+#include "voided.h"
+
 bool lane_peer_init(struct lane *lane)
 {
     struct peers *peers = memory_take(lane->memory, sizeof *peers);

@@ -5,6 +5,7 @@
 #include "peer_state.h"
 
 #include "error.h"
+#include "voided.h"
 
 #define BREAKS_LOGGED 4u /* of one session; then only each that is a power of two */
 #define TO(state) (1u << (state))
