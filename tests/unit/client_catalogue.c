@@ -105,6 +105,23 @@ PLAYED_TEST(a_create_says_all_that_was_asked_for)
     assert_true(variable->created);
 }
 
+static void look_at_defaults(const wire_create_request *request, struct check *seen)
+{
+    if (request->variable->data_type != SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32)
+        check_object(seen, "expected float32, said %d", (int)request->variable->data_type);
+}
+
+PLAYED_TEST(a_variable_whose_dtype_is_not_set_is_float32)
+{
+    struct sumac_client_variable *variable = NULL;
+    const struct sumac_client_variable_options options = {.name = "w", .shape = SUMAC_SHAPE(3)};
+
+    played->look = look_at_defaults;
+    assert_int_equal(
+        sumac_client_variable_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+    assert_string_equal(played->asked[0].names, "w ");
+}
+
 static void look_at_shards(const wire_create_request *request, struct check *seen)
 {
     const wire_variable *variable = request->variable;
