@@ -65,8 +65,7 @@ bool collectives_tell(struct session *session, struct link *link, wire_commit *c
     uint64_t through = session->state.last_sequence;
     size_t count = 0;
 
-    if (link->last_collective == 0)
-        return true;
+    assert(link->last_collective > 0);
     uint64_t *waiting = step_take(session, WIRE_COMMIT_WAITING_MAX * sizeof *waiting);
     if (waiting == NULL)
         return false;

@@ -349,12 +349,11 @@ static bool has_room(const struct link *link, const struct part *part)
 
 static struct part *take_cancelled(struct link *link)
 {
-    struct part *part = link->cancelled_due == 0 ? NULL : link->parts.first;
+    struct part *part = link->parts.first;
 
-    while (part != NULL && !part->cancel_due)
+    assert(link->cancelled_due > 0);
+    while (!part->cancel_due)
         part = part->in_link.next;
-    if (part == NULL)
-        return NULL;
     part->cancel_due = false;
     link->cancelled_due--;
     return part;
@@ -367,12 +366,13 @@ static bool start_next(struct link *link)
     assert(link->sending == NULL);
     link->sending_piece = 0;
     link->sending_offset = 0;
-    link->sending = take_cancelled(link);
-    link->sending_ask = link->sending != NULL;
-    if (link->sending_ask)
+    link->sending_ask = link->cancelled_due > 0;
+    if (link->sending_ask) {
+        link->sending = take_cancelled(link);
         return true;
-    link->sending = room_next_wanted(link);
-    if (link->sending != NULL) {
+    }
+    if (link->wanted_count > 0) {
+        link->sending = room_next_wanted(link);
         room_answered(link->sending);
         return true;
     }
@@ -420,8 +420,6 @@ static uint64_t acked_to_say(const struct session *session)
  * the others it knows already, from us or by itself. */
 static bool add_voided(struct session *session, const struct link *link, wire_commit *commit)
 {
-    if (session->refused_count == 0)
-        return true;
     commit->voided = step_take(session, session->refused_count * sizeof *commit->voided);
     if (commit->voided == NULL)
         return false;
@@ -452,7 +450,8 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
-    if (!add_voided(session, link, commit) || !collectives_tell(session, link, commit))
+    if ((session->refused_count > 0 && !add_voided(session, link, commit)) ||
+        (link->last_collective > 0 && !collectives_tell(session, link, commit)))
         return;
     commit->commit_through = session->state.commit_through;
     commit->acked_through = acked_to_say(session);
@@ -524,7 +523,7 @@ static void send_message(struct session *session, struct link *link, struct draf
         parts[i] = draft->parts[i];
     request->n_parts = draft->part_count;
     request->parts = parts;
-    if (!room_compose_withdraws(session, link, request))
+    if (link->withdraws_due > 0 && !room_compose_withdraws(session, link, request))
         return;
     if (must_commit || has_news(session, link))
         add_commit(session, link, request);

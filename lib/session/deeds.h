@@ -87,8 +87,6 @@ const char *ps_address(const struct session *session, uint32_t ps);
 const char *ps_remedy(const struct session *session, uint32_t ps, const char *otherwise);
 /* A member starts it: its user has listed no ps. */
 bool ps_is_started(const struct session *session, uint32_t ps);
-/* How long a ps is tried. */
-uint64_t patience_us(const struct session *session);
 /* Has it spoken to the session? A member's ps 0 has: it answered the join. If a ps that has spoken
  * answers for another cluster, it was started again. */
 bool link_is_known(const struct session *session, const struct link *link);
@@ -178,8 +176,6 @@ void push_cancel_parts(struct session *session, struct push *push);
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer);
 
 /* large_parts.c */
-/* The most that a part of the push may take there. */
-uint64_t room_largest(const struct link *link, const struct push *push);
 /* May its header ask for room now? One after the other. */
 bool room_may_ask(const struct part *part);
 void room_asked(struct part *part);

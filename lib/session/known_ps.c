@@ -27,12 +27,6 @@ bool ps_is_started(const struct session *session, uint32_t ps)
     return ps == 0 && session->config.ps_starter != NULL;
 }
 
-uint64_t patience_us(const struct session *session)
-{
-    assert(session->config.ps_lost_ms > 0);
-    return (uint64_t)session->config.ps_lost_ms * 1000;
-}
-
 bool link_is_known(const struct session *session, const struct link *link)
 {
     if (session->config.reader)

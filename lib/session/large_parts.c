@@ -11,14 +11,6 @@
  */
 #include "deeds.h"
 
-uint64_t room_largest(const struct link *link, const struct push *push)
-{
-    assert(link->knows_grant);
-    return push->wanted.collective == NULL && link->part_bytes_max > link->grant_bytes
-               ? link->part_bytes_max
-               : link->grant_bytes;
-}
-
 void room_answered(struct part *part)
 {
     assert(part->large || (!part->asked && !part->wanted));
@@ -46,9 +38,10 @@ void room_asked(struct part *part)
 
 struct part *room_next_wanted(const struct link *link)
 {
-    struct part *part = link->wanted_count == 0 ? NULL : link->parts.first;
+    struct part *part = link->parts.first;
 
-    while (part != NULL && !part->wanted)
+    assert(link->wanted_count > 0);
+    while (!part->wanted)
         part = part->in_link.next;
     return part;
 }
@@ -105,8 +98,7 @@ void room_rewind(struct session *session, struct link *link)
 
 bool room_compose_withdraws(struct session *session, struct link *link, wire_push_request *request)
 {
-    if (link->withdraws_due == 0)
-        return true;
+    assert(link->withdraws_due > 0);
     wire_withdraw *withdraws = step_take(session, link->withdraws_due * sizeof *withdraws);
     wire_withdraw **pointers = step_take(session, link->withdraws_due * sizeof *pointers);
     if (withdraws == NULL || pointers == NULL)

@@ -307,11 +307,20 @@ static void admit(struct session *session, struct push *push)
         append_part(session, &push->parts[i]);
 }
 
+/* The most that a part of the push may take there. */
+static uint64_t largest_room(const struct link *link, const struct push *push)
+{
+    assert(link->knows_grant);
+    return push->wanted.collective == NULL && link->part_bytes_max > link->grant_bytes
+               ? link->part_bytes_max
+               : link->grant_bytes;
+}
+
 /* The first ps that takes no part as large as this one, or NULL. */
 static const struct part *find_too_large(const struct push *push)
 {
     for (uint32_t i = 0; i < push->part_count; i++)
-        if (push->parts[i].room_bytes > room_largest(push->parts[i].link, push))
+        if (push->parts[i].room_bytes > largest_room(push->parts[i].link, push))
             return &push->parts[i];
     return NULL;
 }

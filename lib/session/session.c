@@ -259,7 +259,8 @@ void session_step(
     if (event->kind == SESSION_EVENT_UNDONE)
         note_undone(session);
     arena_reset(&session->step);
-    pulls_forget_over(session);
+    if (session->over_pulls.first != NULL)
+        pulls_forget_over(session);
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
     session->event = event;

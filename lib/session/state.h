@@ -321,6 +321,13 @@ struct session {
     uint64_t last_request;
 };
 
+/* How long a ps is tried. */
+static inline uint64_t patience_us(const struct session *session)
+{
+    assert(session->config.ps_lost_ms > 0);
+    return (uint64_t)session->config.ps_lost_ms * 1000;
+}
+
 static inline bool holds(const struct session *session, enum rule rule)
 {
     return rule_holds(session->config.broken, rule);

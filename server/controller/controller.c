@@ -327,7 +327,8 @@ void controller_step(
     handlers[event->kind](controller, event);
     if (controller_record_step(controller)) {
         controller_held_say(controller);
-        controller_run_over_say(controller);
+        if (controller->phase != CONTROLLER_RUNNING)
+            controller_run_over_say(controller);
         controller_streams_give(controller);
     }
     controller->packed_order = NULL;

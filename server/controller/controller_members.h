@@ -82,16 +82,6 @@ static inline uint32_t controller_settled_max(const struct controller *controlle
                                                          : CONTROLLER_SETTLED_MAX;
 }
 
-/* The number of members that begin with synchronous step 1; 0: unknown. */
-static inline uint32_t controller_step_members(const struct controller *controller)
-{
-    const struct lane_config *config = controller->config;
-
-    if (config->step_members != 0)
-        return config->step_members;
-    return config->members_partial ? 0 : config->member_count;
-}
-
 /* Open ones, and settled ones that are remembered. */
 static inline uint64_t controller_sessions_max(const struct controller *controller)
 {

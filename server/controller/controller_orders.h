@@ -5,11 +5,6 @@
 #include "controller_state.h"
 
 /* peers.c: the ps. */
-static inline bool controller_peer_is_self(const struct controller *controller, uint32_t ps)
-{
-    return ps == controller->config->index;
-}
-
 void controller_peers_start(struct controller *controller);
 /* Learn addresses that were checked; dials those that are new. */
 void controller_peers_learn(struct controller *controller, const wire_join_request *request);

@@ -171,6 +171,21 @@ void controller_held_deinit(struct controller *controller);
 /* The maximum that hold_answers.c keeps. */
 uint64_t controller_held_bytes_max(const struct controller *controller);
 
+static inline bool controller_peer_is_self(const struct controller *controller, uint32_t ps)
+{
+    return ps == controller->config->index;
+}
+
+/* The number of members that begin with synchronous step 1; 0: unknown. */
+static inline uint32_t controller_step_members(const struct controller *controller)
+{
+    const struct lane_config *config = controller->config;
+
+    if (config->step_members != 0)
+        return config->step_members;
+    return config->members_partial ? 0 : config->member_count;
+}
+
 /* clock.c */
 /* Called first in a step: what was said before is given up, unless the step follows that. */
 void controller_begin(struct controller *controller, bool follows);

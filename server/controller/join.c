@@ -181,7 +181,8 @@ void controller_join_complete(struct controller *controller, const struct contro
             controller->out, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
             session->attempt);
     answer(controller, session);
-    controller_steps_consider(controller);
+    if (controller->config->step_quorum > 0)
+        controller_steps_consider(controller);
 }
 
 /* ---- the request ---- */

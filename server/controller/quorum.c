@@ -193,8 +193,6 @@ void controller_steps_reported(
     struct controller_peer *peer = &controller->peers[ps];
 
     assert(ps < controller->ps_count);
-    if (report->n_contributed == 0 && report->step_over <= peer->step_over)
-        return;
     for (size_t i = 0; i < report->n_contributed; i++)
         contributed(controller, ps, report->contributed[i]);
     if (report->step_over > peer->step_over)

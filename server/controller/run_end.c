@@ -83,8 +83,8 @@ others_to_tell(const struct controller *controller, enum sumac_reason reason)
 
 void controller_run_over_say(struct controller *controller)
 {
-    if (controller->phase == CONTROLLER_RUNNING || controller->run_over_said ||
-        !controller_cluster_is_recorded(controller))
+    assert(controller->phase != CONTROLLER_RUNNING);
+    if (controller->run_over_said || !controller_cluster_is_recorded(controller))
         return;
     assert(controller->end_reason != SUMAC_REASON_UNSPECIFIED);
     controller->run_over_said = true;

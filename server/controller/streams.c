@@ -362,9 +362,12 @@ void controller_hear_report(struct controller *controller, const struct lane_eve
         controller_renewed(controller, &report->renewed[i]);
     for (size_t i = 0; i < report->n_assigned; i++)
         controller_assigned(controller, ps, report->assigned[i]);
-    controller_room_reported(controller, ps, report);
-    controller_steps_reported(controller, ps, report);
-    controller_collectives_reported(controller, report);
+    if (report->n_waiting > 0 || report->n_stalled > 0)
+        controller_room_reported(controller, ps, report);
+    if (report->n_contributed > 0 || report->step_over > peer->step_over)
+        controller_steps_reported(controller, ps, report);
+    if (report->n_collectives > 0)
+        controller_collectives_reported(controller, report);
     if (report->answers != 0 && report->answers == peer->hello) {
         hear_hello(controller, ps, report);
         return;

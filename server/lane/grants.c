@@ -43,11 +43,11 @@ static uint32_t count_ahead(const struct lane *lane, const struct lane_session *
  * keeps it. */
 bool lane_grant_take(struct lane *lane, struct lane_session *session)
 {
-    if (!session->granted) {
-        const uint32_t kept = session->initial ? 0 : lane_step_yet_to_join(lane);
-        session->granted = count_ahead(lane, session) + lane_grant_count_closed(lane) + kept <
-                           lane->config.sessions_max;
-    }
+    const uint32_t kept = session->initial ? 0 : lane_step_yet_to_join(lane);
+
+    assert(!session->granted);
+    session->granted = count_ahead(lane, session) + lane_grant_count_closed(lane) + kept <
+                       lane->config.sessions_max;
     return session->granted;
 }
 

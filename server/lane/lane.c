@@ -341,15 +341,11 @@ static void forgive_sleep(struct lane *lane)
 {
     const uint64_t jump_us = lane->now_us - lane->last_step_us;
 
-    assert(lane->last_step_us <= lane->now_us);
-    if (jump_us > lane->patience_us / 2) {
-        lane->resumed_us = lane->now_us;
-        lane->controller_heard_us += jump_us;
-        lane_place_excuse(lane, jump_us);
-        lane_pull_excuse(lane, jump_us);
-        lane_collective_excuse(lane, jump_us);
-    }
-    lane->last_step_us = lane->now_us;
+    lane->resumed_us = lane->now_us;
+    lane->controller_heard_us += jump_us;
+    lane_place_excuse(lane, jump_us);
+    lane_pull_excuse(lane, jump_us);
+    lane_collective_excuse(lane, jump_us);
 }
 
 /* The next tick: soon enough for every deadline, and at once while new variables are being filled,
@@ -359,9 +355,9 @@ static void wake(struct lane *lane)
     uint64_t due = lane->now_us + lane->patience_us / 4;
 
     due = earlier(earlier(due, lane->pulls_due_us), lane_place_due_us(lane));
-    due = earlier(due, lane_collective_due_us(lane));
+    due = earlier(due, lane_turn_due_us(lane));
     if (lane->pulls_leaving.first != NULL || lane->store.unfilled.first != NULL ||
-        store_is_leaving(&lane->store) || lane->attended.first != NULL || lane_turn_has_more(lane))
+        store_is_leaving(&lane->store) || lane->attended.first != NULL)
         due = lane->now_us;
     if (lane->terminating || lane->ended)
         due = earlier(due, lane->exit_by_us);
@@ -452,7 +448,10 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     lane->event = event;
     if (event->now_us > lane->now_us)
         lane->now_us = event->now_us;
-    forgive_sleep(lane);
+    assert(lane->last_step_us <= lane->now_us);
+    if (lane->now_us - lane->last_step_us > lane->patience_us / 2)
+        forgive_sleep(lane);
+    lane->last_step_us = lane->now_us;
     if (!lane->exited || event->kind == LANE_EVENT_STREAM_CLOSED ||
         event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);

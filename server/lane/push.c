@@ -30,7 +30,8 @@ static enum lane_part_state first_state(
     const struct lane *lane, const struct lane_session *session, const wire_part *header,
     const struct lane_part *before)
 {
-    const struct voided *voided = lane_voided_find(session, header->sequence);
+    const struct voided *voided =
+        session->voided_count == 0 ? NULL : lane_voided_find(session, header->sequence);
 
     assert(header->sequence > 0);
     if (voided != NULL && voided->refusal != NULL)
@@ -91,7 +92,7 @@ static bool can_follow(
     } else if (after != NULL && after->previous < header->sequence) {
         trouble = "and one that is staged follows an earlier one than this";
         other = after->sequence;
-    } else {
+    } else if (lane->claims.all.first != NULL) {
         trouble = find_claim_beside(lane, session, header, &other);
     }
     if (trouble == NULL)
@@ -154,9 +155,10 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
 static bool check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     const struct lane_session *session = stream->session;
-    const bool asked = lane_claim_find(lane, session, header->sequence) != NULL;
+    const bool any = lane->claims.all.first != NULL;
+    const bool asked = any && lane_claim_find(lane, session, header->sequence) != NULL;
     const bool asks = lane_room_is_large(lane, header) && !asked;
-    const uint32_t claims = lane_claims_count(lane, session) - asked;
+    const uint32_t claims = any ? lane_claims_count(lane, session) - asked : 0;
     const uint32_t others = session->part_count + claims;
 
     assert(session->part_count <= lane->config.parts_per_session_max || lane->config.broken != 0);
@@ -198,9 +200,10 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
         return NULL;
     if (!can_follow(lane, stream, header, before))
         return NULL;
-    if (state == PART_RECEIVING && !lane_room_check_same(lane, stream, header))
+    if (state == PART_RECEIVING && lane->claims.all.first != NULL &&
+        !lane_room_check_same(lane, stream, header))
         return NULL;
-    if (state == PART_RECEIVING && !lane_grant_take(lane, session)) {
+    if (state == PART_RECEIVING && !session->granted && !lane_grant_take(lane, session)) {
         lane_grant_fail(lane, stream, header->sequence);
         return NULL;
     }
@@ -402,7 +405,7 @@ static bool receive(
         take_piece(lane, part, header->pieces[i], payload);
         bytes += header->pieces[i]->bytes;
     }
-    if (part->state == PART_RECEIVING)
+    if (part->state == PART_RECEIVING && lane->claims.all.first != NULL)
         lane_claims_note_elements(lane, part, bytes);
     if (part->row_open != NULL)
         (void)lane_rows_check_message(lane, part);

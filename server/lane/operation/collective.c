@@ -558,11 +558,6 @@ void lane_collective_tick(struct lane *lane)
     }
 }
 
-uint64_t lane_collective_due_us(const struct lane *lane)
-{
-    return combining_is_put_off(lane) ? lane->now_us : lane->turns->collective_due_us;
-}
-
 void lane_collective_excuse(struct lane *lane, uint64_t slept_us)
 {
     LIST_FOREACH(struct round, round, &lane->rounds.open, in_list)

@@ -23,6 +23,7 @@ static struct prepared prepare(
     slice->function = function;
     slice->dtype = dtype;
     slice->scale = part->scale;
+    slice->wide = false;
     slice->sources = NULL;
     slice->rows = NULL;
     update_prepare(function, dtype, how, shard->step_count + 1, slice);

@@ -30,6 +30,8 @@ void lane_turn_take(struct lane *lane, struct lane_session *session);
 void lane_turn_start(struct lane *lane);
 /* Is there more to take as soon as there is time? Then the next step comes at once. */
 bool lane_turn_has_more(const struct lane *lane);
+/* When the next step is due: at once, or when the time of a round may be over. */
+uint64_t lane_turn_due_us(const struct lane *lane);
 /* It is taken, and before that the operations that are ending go on: others wait for them. */
 void lane_turn_go_on(struct lane *lane);
 /* The clock counts here when all that was committed before it was said is applied. */
@@ -76,7 +78,6 @@ void lane_collective_end_unwanted(void *lane, struct round *round);
 void lane_collective_epoch(struct lane *lane, uint64_t epoch);
 /* Rounds whose time is over end, and one whose result could not be made at once goes on. */
 void lane_collective_tick(struct lane *lane);
-uint64_t lane_collective_due_us(const struct lane *lane);
 /* Nobody was listened to for so long. */
 void lane_collective_excuse(struct lane *lane, uint64_t slept_us);
 /* As ps 0 orders it, or a record says (number 0). Fails  INVALID_ARGUMENT: there is no such round.

@@ -552,6 +552,15 @@ bool lane_turn_has_more(const struct lane *lane)
     return turns->ending > 0 || turns->steps_due || turns->lines[TURN_READY].first != NULL;
 }
 
+uint64_t lane_turn_due_us(const struct lane *lane)
+{
+    const struct turns *turns = lane->turns;
+    const bool has_more = lane_turn_has_more(lane) ||
+                          (turns->combining.line.first != NULL && combining_is_put_off(lane));
+
+    return has_more ? lane->now_us : turns->collective_due_us;
+}
+
 void lane_turn_go_on(struct lane *lane)
 {
     struct operation *operation = NULL;

@@ -2,15 +2,6 @@
 /* claims.c -- claims on the pool of staging, and the bytes that they keep there. */
 #include "part_state.h"
 
-void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
-{
-    const uint64_t max = lane->config.staging_bytes_max;
-
-    lane->staged_bytes = staged_bytes;
-    lane->bytes.spare_bytes_max = max > staged_bytes ? max - staged_bytes : 0;
-    assert(lane->bytes.spare_bytes_max <= max);
-}
-
 void lane_claims_set_bytes(struct lane *lane, uint64_t bytes)
 {
     const uint64_t floors = lane->staged_bytes - lane->claims.bytes;

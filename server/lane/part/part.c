@@ -295,13 +295,13 @@ static void free_rows(struct lane *lane, struct lane_part *part)
     part->row_count = 0;
 }
 
+void lane_rows_expect(struct lane *lane, uint64_t indices) { lane->parts->rows_left = indices; }
+
 /* A claim outlives the stream that its part breaks off on, and goes with a refused part. */
 static void let_go_of_claim(struct lane *lane, struct lane_part *part)
 {
     struct claim *claim = part->claim;
 
-    if (claim == NULL)
-        return;
     part->claim = NULL;
     claim->used_bytes = 0;
     claim->part = NULL;
@@ -311,7 +311,8 @@ static void let_go_of_claim(struct lane *lane, struct lane_part *part)
 
 void lane_part_empty(struct lane *lane, struct lane_part *part)
 {
-    let_go_of_claim(lane, part);
+    if (part->claim != NULL)
+        let_go_of_claim(lane, part);
     assert(part->session->staged_bytes >= part->room_bytes);
     assert(lane->staged_bytes >= part->room_bytes);
     part->session->staged_bytes -= part->room_bytes;
@@ -333,7 +334,8 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     }
     if (part->entry_capacity > 1)
         sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
-    free_rows(lane, part);
+    if (part->row_list_count > 0)
+        free_rows(lane, part);
     if (part->run_capacity > 1)
         sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);
     if (part->functions != NULL)

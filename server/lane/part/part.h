@@ -268,8 +268,6 @@ bool lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
 void lane_chunks_free(struct lane *lane, struct chunks *chunks);
 /* The step is over, and what its records point to has been written. */
 void lane_part_free_recorded(struct lane *lane);
-/* What is staged and what is kept spare of it share one bound. */
-void lane_staging_count(struct lane *lane, uint64_t staged_bytes);
 /* It is applied, and needs this shard no more. */
 void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry);
 /* Give up its bytes and its shards; it keeps its place in the order. */

@@ -205,7 +205,7 @@ static bool check_scale(struct lane *lane, struct lane_part *part, const struct 
 {
     const enum sumac_dtype dtype = variable->definition.dtype;
 
-    return part->scale == 1 || sumac_dtype_is_float(dtype) ||
+    return sumac_dtype_is_float(dtype) ||
            lane_part_refuse(
                lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                "push %" PRIu64 " has scale %g, and variable %s is of type %s: what is scaled is of "
@@ -241,7 +241,7 @@ lane_piece_check_shard(struct lane *lane, struct lane_part *part, const wire_pie
 
     if (!check_layout(lane, part, shard, piece) ||
         (piece->function != 0 && !check_function(lane, part, shard, piece->function)) ||
-        !check_scale(lane, part, shard->variable))
+        (part->scale != 1 && !check_scale(lane, part, shard->variable)))
         return NULL;
     assert(part->state == PART_RECEIVING);
     return shard;

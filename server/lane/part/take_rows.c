@@ -20,8 +20,6 @@ _Static_assert(
 _Static_assert(WIRE_PUSH_ROWS_MAX <= UPDATE_ROWS_TOGETHER_MAX, "a key has their places");
 _Static_assert(sizeof(uint64_t) * 9 / 8 <= WIRE_ROW_COST_BYTES, "and a row");
 
-void lane_rows_expect(struct lane *lane, uint64_t indices) { lane->parts->rows_left = indices; }
-
 /* ---- what a list is for ---- */
 
 static struct run *last_run(const struct lane_part *part)

@@ -115,8 +115,11 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
     if (lane_pull_is_being_read(pull) ||
         (pull->collective != NULL && !lane_collective_pull_is_ready(lane, pull)))
         return false;
-    return is_late(lane, pull) || (!waits_for_push(stream, pull) && !waits_for_clock(lane, pull) &&
-                                   !waits_for_step(lane, pull) && find_unready(lane, pull) == NULL);
+    if (pull->at_step != 0 && is_late(lane, pull))
+        return true;
+    return !waits_for_push(stream, pull) &&
+           (pull->clock_awaited == 0 || !waits_for_clock(lane, pull)) &&
+           (pull->at_step == 0 || !waits_for_step(lane, pull)) && find_unready(lane, pull) == NULL;
 }
 
 bool lane_pull_is_put_off(

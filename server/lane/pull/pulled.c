@@ -594,7 +594,8 @@ void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream)
     size_t count = 0;
 
     assert(stream->kind == LANE_STREAM_PUSH);
-    while (count < PULLED_BESIDE_MAX && (pull = choose(lane, stream)) != NULL) {
+    while (count < PULLED_BESIDE_MAX && stream->unlooked != NULL &&
+           (pull = choose(lane, stream)) != NULL) {
         if (pulled == NULL)
             pulled = arena_take(&lane->arena, PULLED_BESIDE_MAX * sizeof *pulled);
         wire_pull_answer *answer = pulled == NULL ? NULL : say_whole(lane, pull);
@@ -605,7 +606,7 @@ void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream)
         pulled[count++] = answer;
         lane_pull_answered(lane, stream, pull);
     }
-    if (count == 0 && lane_pull_holds_answers(lane, stream))
+    if (count == 0 && stream->patient_count > 0 && lane_pull_holds_answers(lane, stream))
         lane_pull_hold_answers(lane, stream);
     else
         lane_answers_flush(lane, stream, pulled, count);

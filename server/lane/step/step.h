@@ -286,6 +286,16 @@ lane_session_after(const struct lane *lane, const struct lane_session *session)
     return next == NULL && !closed ? lane->closed_sessions.first : next;
 }
 
+/* What is staged and what is kept spare of it share one bound. */
+static inline void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
+{
+    const uint64_t max = lane->config.staging_bytes_max;
+
+    lane->staged_bytes = staged_bytes;
+    lane->bytes.spare_bytes_max = max > staged_bytes ? max - staged_bytes : 0;
+    assert(lane->bytes.spare_bytes_max <= max);
+}
+
 /* Is there no lease any more: the end settles all sessions, and so does an exit? */
 static inline bool lane_run_is_over(const struct lane *lane)
 {
