@@ -15,7 +15,7 @@ struct selection {
     size_t index;                       /* in the caller's array */
     uint32_t function;                  /* of a push */
     bool earlier_pull; /* of a push: computed from the values of the pull before the last */
-    bool synchronous;  /* likewise: half types are given as float32 */
+    bool synchronous;  /* of a push: half types are given as float32 */
     bool every_shard;  /* of a push: shards that it has no rows for are named, too */
     bool pulls;
     const char *slot; /* of a pull: NULL: the value */

@@ -286,7 +286,7 @@ lane_session_after(const struct lane *lane, const struct lane_session *session)
     return next == NULL && !closed ? lane->closed_sessions.first : next;
 }
 
-/* What is staged and what is kept spare of it share one bound. */
+/* Staged bytes, and the bytes kept spare for more of them, share one bound. */
 static inline void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
 {
     const uint64_t max = lane->config.staging_bytes_max;
